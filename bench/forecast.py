@@ -23,8 +23,9 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Share
 from seatrial.core.model.target import Target
 from seatrial.sim.forecast.durations import FROM_RELOAD, FROM_VALIDATION, Behaviours, Constant, lumped
-from seatrial.sim.forecast.engine import Model, forecast
+from seatrial.sim.forecast.engine import forecast
 from seatrial.sim.forecast.inventory import invented
+from seatrial.sim.forecast.model import Model
 from seatrial.sim.forecast.sweep import Setting, sweep
 
 TARGET = "580.105.08"

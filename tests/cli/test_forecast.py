@@ -52,6 +52,15 @@ def data_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
     return found
 
 
+def a_fleet_of(count: int, *, gpus: int) -> dict[str, Any]:
+    """What is told of a fleet in which nobody stands in the way."""
+    return {"nodes": count, "gpus": gpus, "gpus_at_start": gpus, "cordoned": [], "not_ready": [], "left_out": {}}
+
+
+def recommended(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in (*data["settings"], data["at_once"]) if row["is_recommended"]]
+
+
 # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -66,7 +75,7 @@ def test_every_setting_is_told_with_its_figures(capsys: pytest.CaptureFixture[st
     assert first["gpu_hours_lost_p50"] == pytest.approx(20 * 8 * 150 / 3600, abs=0.01)
     assert first["evictions"] == 40
     assert data["at_once"]["seconds_p50"] == 150
-    assert data["fleet"] == {"nodes": 20, "gpus": 160, "gpus_at_start": 160, "left_out": {}}
+    assert data["fleet"] == a_fleet_of(20, gpus=160)
 
 
 def test_the_same_seed_says_the_same_and_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,15 +91,16 @@ def test_a_seed_nobody_gave_is_printed_so_that_it_can_be_given(capsys: pytest.Ca
 
 def test_the_setting_for_the_buffer_is_recommended(capsys: pytest.CaptureFixture[str]) -> None:
     text = told(capsys, *SMALL, "--buffer", "10%")
-    (marked,) = [line for line in text.splitlines() if line.endswith("◀ recommended")]
-    assert marked.split()[:2] == ["4", "10%"]
+    (marked,) = [line for line in text.splitlines() if line.startswith("▶ 4")]
+    assert marked.split()[1:5] == ["4", "or", "more", "10%"]
+    assert "▶ recommended" in text
     assert "Take maxParallelUpgrades 4 with maxUnavailable 10%: " in text
     assert "Not included: " in text
 
 
 def test_without_a_buffer_a_maintenance_window_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
     data = data_of(capsys, *SMALL, "--buffer", "0")
-    assert data["advice"]["is_window"]
+    assert data["advice"]["kind"] == "window"
     assert data["at_once"]["is_recommended"]
     assert "Take a maintenance window: all nodes at once need" in told(capsys, *SMALL, "--buffer", "0")
 
@@ -100,9 +110,18 @@ def test_a_rollout_that_stops_has_no_duration(capsys: pytest.CaptureFixture[str]
     data = data_of(capsys, *always)
     assert {row["seconds_p50"] for row in data["settings"]} == {None}
     assert {row["stop_chance"] for row in data["settings"]} == {1.0}
+    assert recommended(data) == []
+    assert data["curve"] is None
     text = told(capsys, *always)
-    assert "Do not start yet" in text
-    assert "No setting comes to an end" in text
+    assert "Do not start yet: every setting stops." in text
+    assert "More nodes fail than maxFailed 0 allows (a container of the driver pod keeps crashing)." in text
+    assert "No setting comes to its end" in text
+
+
+def test_all_at_once_is_not_advised_where_most_nodes_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    data = data_of(capsys, "forecast", "--nodes", "8", "--failure-rate", "60%", "--samples", "20", "--seed", "1")
+    assert (data["advice"]["kind"], recommended(data)) == ("wait", [])
+    assert data["at_once"]["stop_chance"] == 1.0
 
 
 def test_what_was_assumed_is_told_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,15 +157,16 @@ def test_a_saved_snapshot_is_forecast(capsys: pytest.CaptureFixture[str], tmp_pa
     skipped = portable.a_node("n9", **{"nvidia.com/gpu-driver-upgrade.skip": "true"})
     file = portable.written(tmp_path / "fleet.json", *nodes, skipped)
     data = data_of(capsys, "forecast", "--snapshot", str(file), "--samples", "3", "--seed", "1", "--gpus-per-node", "4")
-    assert data["fleet"] == {"nodes": 5, "gpus": 20, "gpus_at_start": 20, "left_out": {"skipped": 1}}
+    assert data["fleet"] == a_fleet_of(5, gpus=20) | {"left_out": {"skipped": ["n9"]}}
     assert data["source"] == f"{file}, which has no rollout"
 
 
 def test_a_fleet_of_which_nobody_can_be_moved_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = portable.written(tmp_path / "fleet.json", portable.a_node("n1"), **{portable.PODS: []})
     text = told(capsys, "forecast", "--snapshot", str(file), "--samples", "1")
-    assert "left out: 1 nodes held by driver-pod-missing" in text
-    assert "No node would be moved, so there is no duration to draw" in text
+    assert "left out: 1 node held by driver-pod-missing (n1)" in text
+    assert "Nothing to do: no node would be moved." in text
+    assert "parallel" not in text
 
 
 def test_the_cluster_is_forecast_by_default(
@@ -190,6 +210,111 @@ def test_a_journal_is_learned_from(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "validation: 0 in the history, fewer than 5; the default stays" in values
 
 
+# ── cordons of others ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+EIGHT = ["forecast", "--samples", "3", "--seed", "1", "--gpus-per-node", "8"]
+
+
+def eight_nodes(monkeypatch: pytest.MonkeyPatch, cordoned: int) -> None:
+    """Eight nodes, of which admins have cordoned the first few."""
+    nodes = [builders.an_old_node(f"n{number}", is_cordoned=number < cordoned) for number in range(8)]
+    seen = builders.a_snapshot(*nodes)
+    sight = Sight(seen=seen, intent=builders.an_intent())
+    seen_as(looking.Look(at=builders.NOW, sight=sight, nodes=dict(seen.nodes), operator=OperatorFacts()), monkeypatch)
+
+
+def test_a_cordon_that_uses_up_the_limit_is_named_and_nothing_is_recommended(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eight_nodes(monkeypatch, 1)
+    data = data_of(capsys, *EIGHT)
+    assert (data["advice"]["kind"], recommended(data)) == ("wait", [])
+    assert data["fleet"]["cordoned"] == ["n0"]
+    small = [row for row in data["settings"] if row["unavailable"] != "25%"]
+    assert {(row["stop_chance"], row["stops"][0]["cause"]) for row in small} == {(1.0, "unavailable-limit")}
+    assert all(row["seconds_p90"] for row in data["settings"] if row["unavailable"] == "25%")
+    text = told(capsys, *EIGHT)
+    assert "cordoned by others: 1 node (n0), which counts as unavailable" in text
+    assert "n0 is cordoned by somebody else, and that uses up maxUnavailable." in text
+    assert "Uncordon n0, take n0 out of the rollout by its nodeSelector, or allow maxUnavailable 2 or more." in text
+    assert "▶" not in text
+    assert "fail" not in text.partition("Do not start yet")[2].partition("Not included")[0]
+
+
+@pytest.mark.parametrize("cordoned", [1, 3, 7, 8])
+@pytest.mark.parametrize("buffer", ["0", "10%", "100%"])
+def test_however_many_are_cordoned_there_is_an_answer_in_every_form(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cordoned: int, buffer: str
+) -> None:
+    eight_nodes(monkeypatch, cordoned)
+    file = tmp_path / "page.html"
+    asked = [*EIGHT, "--buffer", buffer]
+    data = data_of(capsys, *asked, "--html", str(file))
+    assert (data["fleet"]["gpus_at_start"], len(data["fleet"]["cordoned"])) == ((8 - cordoned) * 8, cordoned)
+    assert all(row["seconds_p90"] is not None for row in recommended(data))
+    assert data["advice"]["head"] in told(capsys, *asked)
+    assert data["advice"]["head"] in file.read_text(encoding="utf-8")
+
+
+def test_where_all_are_cordoned_nobody_loses_anything_and_nothing_stops(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eight_nodes(monkeypatch, 8)
+    data = data_of(capsys, *EIGHT)
+    assert data["advice"]["kind"] == "setting"
+    assert {(row["least_capacity"], row["stop_chance"], row["gpu_hours_lost_p50"]) for row in data["settings"]} == {
+        (1.0, 0.0, 0.0)
+    }
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rows_of(text: str) -> list[str]:
+    """The rows of the table, without its head."""
+    lines = text.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("  parallel")) + 1
+    return lines[start : next(number for number in range(start, len(lines)) if "all at once" in lines[number]) + 1]
+
+
+def test_settings_that_come_to_the_same_are_one_row_that_says_which(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(told(capsys, "forecast", "--nodes", "8", "--samples", "5", "--seed", "1", "--buffer", "15%"))
+    assert [" ".join(row[:26].split()) for row in rows] == [
+        "▶ 1 1% to 25%",
+        "▶ 4 or more 1% to 10%",
+        "4 or more 25%",
+        "all at once",
+    ]
+    assert rows[1].endswith("the same")
+
+
+def test_settings_that_differ_in_any_figure_are_rows_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(rows_of(told(capsys, *SMALL, "--parallel", "1,2,4", "--unavailable", "2,4"))) == 4 + 1
+    data = data_of(capsys, *SMALL, "--parallel", "1,2,4", "--unavailable", "2,4")
+    assert len(data["settings"]) == 6
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--nodes", "8"),
+        ("--nodes", "5000", "--parallel", "1,4,0", "--unavailable", "1%,25%", "--samples", "1"),
+        ("--nodes", "500", "--jobs", "100h"),
+        ("--nodes", "30", "--failure-rate", "30%"),
+    ],
+)
+def test_rows_and_pictures_fit_eighty_columns(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]) -> None:
+    text = told(capsys, "forecast", "--samples", "3", "--seed", "1", *arguments)
+    assert max(map(len, rows_of(text))) <= 80
+    assert max((len(line) for line in text.splitlines() if "┤" in line or "└" in line), default=0) <= 80
+
+
+def test_one_is_told_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "forecast", "--nodes", "1", "--gpus-per-node", "1", "--pods-per-node", "1", "--samples", "1")
+    assert text.startswith("Forecast  1 node with 1 GPU, from 1 node all alike, 1 GPU pod on each; 1 run for each")
+
+
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -199,7 +324,7 @@ def page_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, *arguments: str)
     return file.read_text(encoding="utf-8"), data
 
 
-@pytest.mark.parametrize("arguments", [(), ("--buffer", "0"), ("--failure-rate", "100%"), ("--samples", "1")])
+@pytest.mark.parametrize("arguments", [(), ("--buffer", "0"), ("--failure-rate", "10%", "--max-failed", "19")])
 def test_the_pictures_of_the_page_are_well_formed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,8 @@ def test_no_name_at_all_may_be_said_too() -> None:
 
 def test_of_many_names_not_all_need_to_be_known() -> None:
     assert a_few(["n1", "n2", "n3"], 2, count=900) == "n1, n2 and 898 more"
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, "0 nodes"), (1, "1 node"), (1000, "1,000 nodes")])
+def test_a_number_of_things_is_said_in_the_right_number(count: int, told: str) -> None:
+    assert number_of(count, "node") == told

@@ -52,6 +52,8 @@ def test_a_forecast_lies_between_what_the_environment_takes_and_what_the_last_up
         "nodes": NODES,
         "gpus": NODES * fleet.spec.gpus_per_node,
         "gpus_at_start": NODES * fleet.spec.gpus_per_node,
+        "cordoned": [],
+        "not_ready": [],
         "left_out": {},
     }
     assert f"failures: 0 in {NODES} attempts" in [each["value"] for each in learned["assumptions"]]

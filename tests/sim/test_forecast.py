@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.model.intent import Intent, Retries
+from seatrial.core.budget.capacity import Why
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.intent import Domain, Intent, Retries
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import JobWait, Limits, Share
 from seatrial.core.model.seen.nodes import Loaded, NodePhase
 from seatrial.core.model.selectors import Selector
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, Empirical, Uniform
-from seatrial.sim.forecast.engine import Model, Run, forecast
+from seatrial.sim.forecast.engine import Run, forecast
 from seatrial.sim.forecast.inventory import Inventory, NothingToForecast, invented, inventory_of
+from seatrial.sim.forecast.model import Model
 from seatrial.sim.nodes import JOB_LABEL
 from seatrial.sim.reactions import REACTIONS
 from tests import builders
@@ -90,9 +93,78 @@ def test_too_many_failures_stop_the_rollout_with_nodes_left() -> None:
     always = replace(behaving(crash=60), failure_rate=1.0)
     run = run_of(10, always, intent=builders.an_intent(failed_max=1))
     assert run.failed == ("node-0", "node-1")
-    assert run.is_stopped
+    assert run.stop == Why(HoldCode.FAILURE_BUDGET)
+    assert run.failure == "driver-crash-loop"
     assert not run.is_finished
     assert run.makespan_seconds == 120
+
+
+def test_too_many_failures_stop_it_also_where_everybody_had_started_before_the_first_failed() -> None:
+    always = replace(behaving(crash=60), failure_rate=1.0)
+    run = run_of(4, always, parallel=0, intent=builders.an_intent(failed_max=1))
+    assert len(run.failed) == 4
+    assert run.stop == Why(HoldCode.FAILURE_BUDGET)
+
+
+def test_a_failed_node_that_stays_cordoned_uses_up_what_may_be_unavailable() -> None:
+    always = replace(behaving(crash=60), failure_rate=1.0)
+    run = run_of(4, always, unavailable="1", intent=builders.an_intent(failed_max=1))
+    assert run.failed == ("node-0",)
+    assert run.stop == Why(HoldCode.UNAVAILABLE_LIMIT)
+
+
+def cordoned(*names: str, count: int = 8, **facts: Any) -> Inventory:
+    inventory = invented(count, gpus_per_node=8, pods_per_node=0, target=TARGET)
+    changed = {name: replace(inventory.nodes[name].facts, **(facts or {"is_cordoned": True})) for name in names}
+    nodes = {name: replace(node, facts=changed.get(name, node.facts)) for name, node in inventory.nodes.items()}
+    return replace(inventory, nodes=nodes)
+
+
+def test_a_cordon_of_others_uses_up_what_may_be_unavailable_as_it_does_in_the_live_engine() -> None:
+    model = Model(cordoned("node-3"), builders.an_intent(), behaving(reload=60))
+    stuck = forecast(model, limits=Limits(parallel_max=4, unavailable_max=Share(amount=1)))
+    assert stuck.stop == Why(HoldCode.UNAVAILABLE_LIMIT)
+    assert [each.name for each in stuck.times] == ["node-3"]  # it takes no work as it is, so to move it costs nobody
+    going = forecast(model, limits=Limits(parallel_max=4, unavailable_max=Share(amount=2)))
+    assert (going.stop, going.makespan_seconds) == (None, 7 * 60)
+    assert (model.cordoned(), model.not_ready()) == (("node-3",), ())
+
+
+def test_where_all_are_cordoned_by_others_nobody_stops_it_and_nothing_is_taken() -> None:
+    model = Model(cordoned(*(f"node-{number}" for number in range(8))), builders.an_intent(), behaving(reload=60))
+    run = forecast(model, limits=Limits(parallel_max=4, unavailable_max=Share(amount=1)))
+    assert (run.stop, run.makespan_seconds, run.gpus_at_start, run.gpu_hours_lost) == (None, 120, 0, 0)
+
+
+def test_a_node_that_is_not_ready_is_told_apart_from_one_that_is_cordoned() -> None:
+    model = Model(cordoned("node-3", is_ready=False), builders.an_intent(), behaving(reload=60))
+    run = forecast(model, limits=Limits(parallel_max=4, unavailable_max=Share(amount=1)))
+    assert run.stop == Why(HoldCode.UNAVAILABLE_LIMIT)
+    assert (model.cordoned(), model.not_ready()) == ((), ("node-3",))
+    assert model.left_out() == {"node-not-ready": ("node-3",)}
+    assert model.moving_count == 7
+
+
+RACK = Domain(label="rack", is_unit=True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "limit", "stop"),
+    [
+        ({"is_skipped": True}, 8, Why(HoldCode.UNIT_UNFIT, "rack a")),
+        ({}, 3, Why(HoldCode.UNIT_TOO_LARGE, "", 4)),
+    ],
+)
+def test_a_unit_stops_it_when_a_member_cannot_move_or_it_is_larger_than_the_limits(
+    facts: dict[str, Any], limit: int, stop: Why
+) -> None:
+    inventory = cordoned("node-0", count=4, **(facts or {"is_cordoned": False}))
+    racked = {
+        name: replace(node, facts=replace(node.facts, labels={**node.facts.labels, "rack": "a"}))
+        for name, node in inventory.nodes.items()
+    }
+    model = Model(replace(inventory, nodes=racked), builders.an_intent(domains=(RACK,)), behaving(reload=60))
+    assert forecast(model, limits=Limits(parallel_max=limit, unavailable_max=Share(amount=limit))).stop == stop
 
 
 def test_failures_within_the_budget_stop_nobody() -> None:
@@ -188,7 +260,7 @@ def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
     run = forecast(model, limits=Limits(parallel_max=1, unavailable_max=Share(amount=2)))
     assert [(each.name, each.started_at, each.ended_at) for each in run.times] == [("n2", 0, 105), ("n3", 105, 210)]
     assert run.gpu_hours_lost == pytest.approx(210 / 3600)
-    assert dict(model.left_out()) == {"skipped": 1}
+    assert model.left_out() == {"skipped": ("n4",)}
 
 
 def test_a_node_found_failed_stays_failed_and_counts() -> None:
@@ -202,7 +274,7 @@ def test_a_node_found_failed_stays_failed_and_counts() -> None:
     seen = builders.a_snapshot(failed, builders.a_node("n2"))
     intent = builders.an_intent(failed_max=0)
     run = forecast(Model(inventory_of(seen, intent), intent, behaving(reload=100)))
-    assert run.is_stopped
+    assert run.stop == Why(HoldCode.FAILURE_BUDGET)
     assert run.times == ()
 
 

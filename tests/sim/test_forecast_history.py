@@ -10,9 +10,10 @@ from seatrial.passes import Entry
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.forecast.durations import Behaviours, Constant, Empirical, Uniform
-from seatrial.sim.forecast.engine import Model, forecast
+from seatrial.sim.forecast.engine import forecast
 from seatrial.sim.forecast.history import Learned, learn
 from seatrial.sim.forecast.inventory import Inventory
+from seatrial.sim.forecast.model import Model
 from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World

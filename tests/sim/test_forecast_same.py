@@ -16,8 +16,9 @@ from seatrial.core.model.selectors import Selector
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, LogNormal, Uniform
-from seatrial.sim.forecast.engine import Model, forecast
+from seatrial.sim.forecast.engine import forecast
 from seatrial.sim.forecast.inventory import Inventory
+from seatrial.sim.forecast.model import Model
 from seatrial.sim.nodes import JOB_LABEL, new_node
 from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.target import Target
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.core.model.intent import Intent
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from seatrial.ports import Sight
     from seatrial.sim.forecast.advice import Advice
     from seatrial.sim.forecast.durations import Behaviours, Duration
-    from seatrial.sim.forecast.engine import Model
     from seatrial.sim.forecast.inventory import Inventory
+    from seatrial.sim.forecast.model import Model
+    from seatrial.sim.forecast.stopping import Outset
     from seatrial.sim.forecast.sweep import Band, Result, Setting
 
 IMAGINED: Final = "999.99.99"
@@ -109,7 +111,7 @@ def fleet_of(where: str, nodes: dict[str, NodeSeen], operator: OperatorFacts, si
 def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:
     """Everything that is needed for an answer; without a fleet, as many nodes as were asked for."""
     from seatrial.core.model.policy import Share
-    from seatrial.sim.forecast.engine import Model
+    from seatrial.sim.forecast.model import Model
     from seatrial.sim.forecast.sweep import Setting
 
     source, inventory, intent = _seen(asked, fleet) if fleet is not None else _invented(asked)
@@ -138,7 +140,11 @@ def _invented(asked: ForecastOptions) -> tuple[str, Inventory, Intent]:
         target=IMAGINED,
         are_jobs=asked.times.jobs is not None,
     )
-    return f"{count} nodes all alike, {pods} GPU pods on each", inventory, _intent(asked, None)
+    return (
+        f"{number_of(count, 'node')} all alike, {number_of(pods, 'GPU pod')} on each",
+        inventory,
+        _intent(asked, None),
+    )
 
 
 def _seen(asked: ForecastOptions, fleet: Fleet) -> tuple[str, Inventory, Intent]:
@@ -211,9 +217,9 @@ def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str
     settings = (*question.settings, AT_ONCE)
     results = sweep(model.inventory, model.intent, model.behaviours, settings, seeds=seeds, progress=progress)
     at_once = results.pop()
-    advised = advice.advise(results, at_once, asked.buffer)
-    shown = advised.setting or AT_ONCE
-    curve = band(model, shown, seeds)
+    outset = _outset(model)
+    advised = advice.advise(results, at_once, asked.buffer, outset)
+    shown = AT_ONCE if advised.kind is advice.Kind.WINDOW else advised.setting
     return {
         "what": "forecast of an upgrade",
         "source": question.source,
@@ -222,17 +228,31 @@ def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str
         "fleet": {
             "nodes": len(model.members),
             "gpus": sum(member.gpus for member in model.members),
-            "gpus_at_start": curve.total,
-            "left_out": dict(sorted(model.left_out().items())),
+            "gpus_at_start": sum(member.gpus for member in model.members if not member.start.standing.is_unavailable),
+            "cordoned": outset.cordoned,
+            "not_ready": outset.not_ready,
+            "left_out": dict(outset.left_out),
         },
         "failed_max": model.intent.failed_max,
         "buffer": asked.buffer,
         "assumptions": _assumptions(question),
-        "settings": [_row(result, result.setting == advised.setting) for result in results],
-        "at_once": _row(at_once, advised.setting is None),
+        "settings": [_row(result, outset, result.setting == advised.setting) for result in results],
+        "at_once": _row(at_once, outset, advised.kind is advice.Kind.WINDOW),
         "advice": _advice(advised),
-        "curve": _curve(shown, curve),
+        "curve": _curve(shown, band(model, shown, seeds)) if shown is not None else None,
     }
+
+
+def _outset(model: Model) -> Outset:
+    from seatrial.sim.forecast.stopping import Outset
+
+    return Outset(
+        moving_count=model.moving_count,
+        cordoned=model.cordoned(),
+        not_ready=model.not_ready(),
+        left_out=tuple(model.left_out().items()),
+        failed_max=model.intent.failed_max,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +265,7 @@ class Expected:
     """maxParallelUpgrades; 0 is no limit."""
     unavailable: str
     seconds_p50: float | None
-    """None where it does not come to its end."""
+    """None where no setting comes to its end."""
     seconds_p90: float | None
 
 
@@ -254,22 +274,16 @@ def expected(asked: ForecastOptions, fleet: Fleet | None) -> Expected:
     check(asked)
     question = question_of(asked, replace(fleet, intent=None) if fleet is not None else None)
     data = answer(question, lambda _done, _of: None)
-    row = next(each for each in (*data["settings"], data["at_once"]) if each["is_recommended"])
-    return Expected(
-        nodes=data["fleet"]["nodes"],
-        source=data["source"],
-        parallel=row["parallel"],
-        unavailable=row["unavailable"],
-        seconds_p50=row["seconds_p50"],
-        seconds_p90=row["seconds_p90"],
-    )
+    nobody: dict[str, Any] = {"parallel": 0, "unavailable": "", "seconds_p50": None, "seconds_p90": None}
+    row = next((each for each in (*data["settings"], data["at_once"]) if each["is_recommended"]), nobody)
+    return Expected(nodes=data["fleet"]["nodes"], source=data["source"], **{key: row[key] for key in nobody})
 
 
 def _advice(advised: Advice) -> dict[str, Any]:
     from seatrial.sim.forecast import advice
 
     return {
-        "is_window": advised.setting is None,
+        "kind": advised.kind.value,
         "head": advised.head,
         "figures": advised.figures,
         "besides": advised.besides,
@@ -289,7 +303,13 @@ def _curve(shown: Setting, curve: Band) -> dict[str, Any]:
     }
 
 
-def _row(result: Result, is_recommended: bool) -> dict[str, Any]:
+def _row(result: Result, outset: Outset, is_recommended: bool) -> dict[str, Any]:
+    from seatrial.sim.forecast import stopping
+
+    stops = [
+        {"cause": why.code.value, "share": round(share, 4), "why": stopping.why(why, outset, result.failure)}
+        for why, share in result.stops()
+    ]
     return {
         "parallel": result.setting.parallel_max,
         "unavailable": str(result.setting.unavailable_max),
@@ -300,6 +320,7 @@ def _row(result: Result, is_recommended: bool) -> dict[str, Any]:
         "least_capacity": round(result.least_share, 4),
         "evictions": int(result.evicted),
         "stop_chance": round(result.stop_chance, 4),
+        "stops": stops,
         "is_recommended": is_recommended,
     }
 

@@ -28,8 +28,6 @@ from seatrial.cli.parsing.parser import rarely
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
     from seatrial.app.forecasting import Fleet, ForecastOptions
     from seatrial.core.model.policy import Share
     from seatrial.sim.forecast.durations import Duration
@@ -177,75 +175,47 @@ class _Teller:
 
 def _print(data: dict[str, Any]) -> None:
     from seatrial.cli import terminal
-    from seatrial.cli.run import forecast_plot
+    from seatrial.cli.run import forecast_plot, forecast_table
+    from seatrial.core.text.names import number_of
 
     console = terminal.console()
-    fleet = data["fleet"]
+    fleet, advice = data["fleet"], data["advice"]
     console.print(
-        f"Forecast  {fleet['nodes']:,} nodes with {fleet['gpus']:,} GPUs, from {data['source']}; "
-        f"{data['samples']} runs for each setting, seed {data['seed']}",
+        f"Forecast  {number_of(fleet['nodes'], 'node')} with {number_of(fleet['gpus'], 'GPU')}, from {data['source']}; "
+        f"{number_of(data['samples'], 'run')} for each setting, seed {data['seed']}",
         style="bold",
     )
     for each in data["assumptions"]:
         console.print(f"  {each['what']}: {each['value']} ({each['source']})")
-    for code, count in fleet["left_out"].items():
-        console.print(f"  left out: {count} nodes held by {code}; see `seatrial why NODE`")
+    for line in _unavailable_told(fleet):
+        console.print(f"  {line}")
     console.print()
-    _print_rows(data, console)
-    console.print()
-    for line in forecast_plot.scatter(data):
-        console.print(line)
-    console.print()
-    for line in forecast_plot.curve(data):
-        console.print(line)
-    console.print()
-    advice = data["advice"]
-    console.print(
-        f"{advice['head']}: {advice['figures']}", style="bold yellow" if advice["is_window"] else "bold green"
-    )
+    if advice["kind"] != "nothing":
+        for row in forecast_table.lines(data):
+            console.print(row.text, style="bold green" if row.is_recommended else "")
+        for line in forecast_table.legend(data):
+            console.print(line)
+        for picture in (forecast_plot.scatter(data), forecast_plot.curve(data)):
+            for line in ("", *picture) if picture else ():
+                console.print(line)
+        console.print()
+    style = "bold green" if advice["kind"] == "setting" else "bold yellow"
+    console.print(f"{advice['head']}: {advice['figures']}", style=style)
     console.print(" ".join(part for part in (advice["besides"], advice["not_included"]) if part))
 
 
-def _print_rows(data: dict[str, Any], console: Console) -> None:
-    from seatrial.cli import terminal
+def _unavailable_told(fleet: dict[str, Any]) -> list[str]:
+    """Who takes no work before anybody is moved, and who cannot be moved."""
+    from seatrial.core.text.names import a_few, number_of
 
-    head = (
-        "parallel",
-        "unavailable",
-        "half of runs",
-        "9 of 10",
-        "GPU-hours",
-        "9 of 10",
-        "least",
-        "evictions",
-        "stops",
-        "",
-    )
-    rows = [head, *(_cells(row) for row in (*data["settings"], data["at_once"]))]
-    for line, row in zip(terminal.columns(rows).splitlines(), rows, strict=True):
-        console.print(line, style="bold green" if row[-1] else "bold" if row is head else "")
-
-
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        str(row["parallel"] or "any"),
-        row["unavailable"],
-        span(row["seconds_p50"]),
-        span(row["seconds_p90"]),
-        f"{row['gpu_hours_lost_p50']:,.1f}",
-        f"{row['gpu_hours_lost_p90']:,.1f}",
-        f"{row['least_capacity']:.1%}",
-        f"{row['evictions']:,}",
-        f"{row['stop_chance']:.0%}",
-        "◀ recommended" if row["is_recommended"] else "",
-    )
-
-
-def span(seconds: float | None) -> str:
-    """A duration, or that there is none."""
-    from seatrial.core.words import explain
-
-    return explain.span(seconds) if seconds is not None else "stops"
+    told = []
+    for what, names in (("cordoned by others", fleet["cordoned"]), ("not Ready", fleet["not_ready"])):
+        if names:
+            counts = "counts" if len(names) == 1 else "count"
+            told.append(f"{what}: {number_of(len(names), 'node')} ({a_few(names)}), which {counts} as unavailable")
+    for code, names in fleet["left_out"].items():
+        told.append(f"left out: {number_of(len(names), 'node')} held by {code} ({a_few(names)})")
+    return told
 
 
 # ── reading what is given ────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
+from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words.explain import span
 
 WIDTH, HEIGHT = 1040, 380
@@ -31,7 +32,7 @@ h1 { font-size: 27px; margin: 0 0 4px; letter-spacing: -.01em }
 h2 { font-size: 17px; margin: 0 0 2px }
 p { margin: 0 0 6px } .soft { color: #5b6b7b }
 .card { background: #fff; border: 1px solid #e3e8ee; border-radius: 10px; padding: 20px 24px; margin-top: 18px }
-.advice { border-left: 5px solid #1f8a5b } .advice.window { border-left-color: #b26a00 }
+.advice { border-left: 5px solid #b26a00 } .advice.setting { border-left-color: #1f8a5b }
 .advice strong { font-size: 18px; display: block; line-height: 1.45 }
 .figures { display: flex; flex-wrap: wrap; gap: 12px 44px; margin: 14px 0 8px }
 .figures b { display: block; font-size: 25px; font-weight: 650; letter-spacing: -.01em }
@@ -58,7 +59,7 @@ footer { color: #5b6b7b; font-size: 13px; margin-top: 20px }
 def page(data: dict[str, Any]) -> str:
     """The whole page."""
     fleet = data["fleet"]
-    title = f"Upgrade forecast for {fleet['nodes']:,} nodes"
+    title = f"Upgrade forecast for {number_of(fleet['nodes'], 'node')}"
     told = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
     return f"""<!doctype html>
 <html lang="en">
@@ -71,8 +72,9 @@ def page(data: dict[str, Any]) -> str:
 <body>
 <main>
 <h1>{escape(title)}</h1>
-<p class="soft">{fleet["gpus"]:,} GPUs, from {escape(data["source"])}. {len(data["settings"])} settings, \
-{data["samples"]:,} simulated rollouts each, seed {data["seed"]}.</p>
+<p class="soft">{number_of(fleet["gpus"], "GPU")}, from {escape(data["source"])}. \
+{number_of(len(data["settings"]), "setting")}, {number_of(data["samples"], "simulated rollout")} each, \
+seed {data["seed"]}.</p>
 {_advice(data)}
 <section class="card">
 <h2>Every setting: how long against what is left</h2>
@@ -80,11 +82,7 @@ def page(data: dict[str, Any]) -> str:
 ten. Up is gentler, left is faster. What is shaded is beyond the buffer of {data["buffer"]:.0%}.</p>
 {scatter(data)}
 </section>
-<section class="card">
-<h2>GPUs that take work, {escape(_setting_text(data["curve"]))}</h2>
-<p class="soft">The middle of all runs, and the band in which eight of ten lie.</p>
-{curve(data)}
-</section>
+{_capacity(data)}
 <section class="card">
 <h2>The figures</h2>
 {_table(data)}
@@ -104,22 +102,38 @@ ten. Up is gentler, left is faster. What is shaded is beyond the buffer of {data
 
 def _advice(data: dict[str, Any]) -> str:
     advice = data["advice"]
-    rows = [*data["settings"], data["at_once"]]
-    chosen = next((row for row in rows if row["is_recommended"]), data["at_once"])
-    figures = [
+    chosen = next((row for row in (*data["settings"], data["at_once"]) if row["is_recommended"]), None)
+    cells = "".join(
+        f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for value, name in _chosen_figures(chosen)
+    )
+    told = f'<div class="figures">{cells}</div>' if cells else f"<p>{escape(advice['figures'].capitalize())}</p>"
+    return (
+        f'<section class="card advice {advice["kind"]}"><strong>{escape(advice["head"])}</strong>'
+        f'{told}<p class="soft">{escape(advice["besides"])}</p></section>'
+    )
+
+
+def _chosen_figures(chosen: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if chosen is None:
+        return []
+    return [
         (_span(chosen["seconds_p50"]), "in half of the runs"),
         (_span(chosen["seconds_p90"]), "in nine of ten"),
         (f"{chosen['least_capacity']:.1%}", "least capacity"),
         (f"{chosen['gpu_hours_lost_p50']:,.0f}", "GPU-hours lost"),
         (f"{chosen['evictions']:,}", "pods evicted"),
-        (f"{chosen['stop_chance']:.0%}", f"stopped by more than {data['failed_max']} failed"),
+        (f"{chosen['stop_chance']:.0%}", "of the runs stop half way"),
     ]
-    cells = "".join(f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for value, name in figures)
-    kind = " window" if advice["is_window"] else ""
-    return (
-        f'<section class="card advice{kind}"><strong>{escape(advice["head"])}</strong>'
-        f'<div class="figures">{cells}</div><p class="soft">{escape(advice["besides"])}</p></section>'
-    )
+
+
+def _capacity(data: dict[str, Any]) -> str:
+    if data["curve"] is None:
+        return ""
+    return f"""<section class="card">
+<h2>GPUs that take work, {escape(_setting_text(data["curve"]))}</h2>
+<p class="soft">The middle of all runs, and the band in which eight of ten lie.</p>
+{curve(data)}
+</section>"""
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -128,10 +142,10 @@ def _advice(data: dict[str, Any]) -> str:
 def scatter(data: dict[str, Any]) -> str:
     """Duration against least capacity."""
     # All at once is so far away from the others that they would be one spot; it is drawn where it is the advice.
-    drawn = (*data["settings"], data["at_once"]) if data["advice"]["is_window"] else data["settings"]
+    drawn = (*data["settings"], data["at_once"]) if data["advice"]["kind"] == "window" else data["settings"]
     rows = [row for row in drawn if row["seconds_p50"] is not None]
     if not rows:
-        return '<p class="soft">No setting comes to an end.</p>'
+        return '<p class="soft">No setting comes to its end.</p>'
     ends = [max(each, 1.0) for row in rows for each in (row["seconds_p50"], row["seconds_p90"]) if each is not None]
     low, high = math.log(min(ends) / 1.35), math.log(max(ends) * 1.35)
     least = max(0.0, min(min(row["least_capacity"] for row in rows), 1 - data["buffer"]) - 0.04)
@@ -374,7 +388,7 @@ def _table(data: dict[str, Any]) -> str:
 def _table_row(row: dict[str, Any], data: dict[str, Any]) -> str:
     is_beyond = 1 - row["least_capacity"] > data["buffer"] + 1e-9
     kind = "chosen" if row["is_recommended"] else "beyond" if is_beyond else ""
-    window = " window" if data["advice"]["is_window"] else ""
+    window = " window" if data["advice"]["kind"] == "window" else ""
     pill = f'<span class="pill{window}">recommended</span>' if row["is_recommended"] else ""
     cells = (
         str(row["parallel"] or "any"),
@@ -393,9 +407,16 @@ def _table_row(row: dict[str, Any], data: dict[str, Any]) -> str:
 
 def _assumptions(data: dict[str, Any]) -> str:
     rows = [(each["what"], each["value"], each["source"]) for each in data["assumptions"]]
-    rows += [("left out", f"{count} nodes", f"held by {code}") for code, count in data["fleet"]["left_out"].items()]
+    fleet = data["fleet"]
+    gone = {"cordoned by others": fleet["cordoned"], "not Ready": fleet["not_ready"]}
+    rows += [(what, _named(names), "counted as unavailable") for what, names in gone.items() if names]
+    rows += [("left out", _named(names), f"held by {code}") for code, names in fleet["left_out"].items()]
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<table class="words">{body}</table>'
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"{number_of(len(names), 'node')} ({a_few(names)})"
 
 
 def _setting_text(row: dict[str, Any]) -> str:

@@ -14,17 +14,16 @@ WIDTH: Final = 64
 HEIGHT: Final = 10
 BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 LABEL: Final = 11
+LEGEND: Final = "◆ recommended, ● within the buffer, ○ beyond it"
 
 
 def scatter(data: dict[str, Any]) -> list[str]:
     """Duration (down is faster) against least capacity (right is gentler); ◆ is recommended, ○ is beyond the buffer."""
     # All at once is so far away from the others that they would be one spot; it is drawn where it is the advice.
-    drawn = (*data["settings"], data["at_once"]) if data["advice"]["is_window"] else data["settings"]
+    drawn = (*data["settings"], data["at_once"]) if data["advice"]["kind"] == "window" else data["settings"]
     rows = [row for row in drawn if row["seconds_p50"]]
-    if any(row["seconds_p50"] == 0 for row in drawn):
-        return ["No node would be moved, so there is no duration to draw; what was left out is said above."]
     if not rows:
-        return ["No setting comes to an end, so there is no duration to draw."]
+        return ["No setting comes to its end, so there is no duration to draw."]
     logs = [math.log(row["seconds_p50"]) for row in rows]
     shares = [row["least_capacity"] for row in rows]
     low, high, least, most = min(logs), max(logs), min(shares), max(shares)
@@ -38,7 +37,7 @@ def scatter(data: dict[str, Any]) -> list[str]:
     names = [""] * HEIGHT
     names[0], names[-1] = span(math.exp(high)), span(math.exp(low))
     names[HEIGHT // 2] = span(math.exp(high - (high - low) * (HEIGHT // 2) / (HEIGHT - 1)))
-    lines = ["Duration (half of the runs) against least capacity: ◆ recommended, ● within the buffer, ○ beyond it"]
+    lines = ["Duration (half of the runs) against least capacity", LEGEND]
     lines += [f"{name:>{LABEL}} ┤{''.join(line).rstrip()}" for name, line in zip(names, grid, strict=True)]
     lines.append(f"{'':>{LABEL}} └{'─' * WIDTH}")
     left, right = f"{least:.0%}", f"{most:.0%}"
@@ -48,6 +47,8 @@ def scatter(data: dict[str, Any]) -> list[str]:
 def curve(data: dict[str, Any]) -> list[str]:
     """GPUs that take work over time under the recommended setting: █ in most runs, ░ not in the worst tenth."""
     found = data["curve"]
+    if found is None:
+        return []
     total = found["total"] or 1
     floor = min(found["p10"]) / total
     room = math.floor((floor - (1 - floor) * 0.25) * 20) / 20  # some room below, at a round number

@@ -18,3 +18,8 @@ def a_few(names: Iterable[str], named_max: int = NAMED_MAX, *, none: str = "", c
     shown = ", ".join(known[:named_max]) or none
     more = (len(known) if count is None else count) - named_max
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def number_of(count: int, noun: str) -> str:
+    """How many there are, with the noun in the right number: `1 node`, `1,000 nodes`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

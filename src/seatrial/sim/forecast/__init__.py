@@ -3,6 +3,7 @@
     durations.py   how long things take, how often they fail          engine.py    one future of a rollout
     history.py     the same, learned from a journal                   sweep.py     many futures under many settings
     paths.py       the ways a node can take, worked out once          advice.py    the setting for a stated buffer
+    model.py       an inventory, worked out                           stopping.py  why a rollout stops, in words
 
 Tests: tests/sim/test_forecast*.py, bench/forecast.py
 """

@@ -20,17 +20,16 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from seatrial.core.budget import capacity, order, units
+from seatrial.core.budget.capacity import Why
+from seatrial.core.errors import CoreBug
+from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.intent import Intent, Order
+from seatrial.core.model.intent import Order
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.seen.nodes import NodeSeen
-from seatrial.sim.forecast import paths
-from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.inventory import Inventory, NothingToForecast
-from seatrial.sim.forecast.paths import Kind, Standing, Station
+from seatrial.sim.forecast.model import Model
+from seatrial.sim.forecast.paths import Standing
 from seatrial.sim.forecast.walks import Attempt, Walk
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -52,16 +51,16 @@ class Run:
 
     makespan_seconds: float
     """Until the last node ended, or until the rollout came to a stand."""
-    is_finished: bool
-    """Everybody who could start has ended; false when the rollout stands still with nodes left."""
-    is_stopped: bool
-    """It stands still because more nodes failed than may."""
+    stop: Why | None
+    """What it stands still by, with nodes left or with more of them failed than may; None when it came to its end."""
     gpu_hours_lost: float
     """GPUs of each node times how long it took no work because of us; a failed node counts until the end."""
     gpus_least: int
     gpus_at_start: int
     evicted: int
     failed: tuple[str, ...]
+    failure: str
+    """Why most of those failed; empty where none did."""
     is_parallel_bound: bool
     """Whether the parallel limit alone ever kept somebody waiting; if not, a higher one gives the same run."""
     is_unavailable_bound: bool
@@ -71,83 +70,13 @@ class Run:
     curve: tuple[tuple[Instant, int], ...] = ()
     """GPUs that take work, from each instant on; only where asked for."""
 
-
-# ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+    @property
+    def is_finished(self) -> bool:
+        """Everybody who could start has ended, and no more of them failed than may."""
+        return self.stop is None
 
 
 # ── the fleet ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Member(NamedTuple):
-    """A node, as far as the fleet is concerned."""
-
-    name: str
-    gpus: int
-    start: Station
-    scopes: tuple[int, ...]
-    """By number, the rollout's own first."""
-    unit: str
-    domain: str
-    key: tuple[float | str, ...]
-    """Where it stands among those who wait."""
-
-
-class Model:
-    """An inventory, worked out: nodes by their kind, scopes by their number."""
-
-    def __init__(self, inventory: Inventory, intent: Intent, behaviours: Behaviours) -> None:
-        if not inventory.nodes:
-            raise NothingToForecast("There is no node to upgrade. See `seatrial node get`, or give --nodes.")
-        self.inventory, self.intent, self.behaviours = inventory, intent, behaviours
-        self._starts: dict[Kind, Station] = {}
-        budget = capacity.budget_of(inventory.nodes, (), intent)
-        numbers = {name: number for number, name in enumerate(budget.scopes)}
-        self.scopes = tuple(budget.scopes.values())
-        """The rollout's own first; its limits are those of a setting."""
-        admitted = {admission.node: admission.attempt for admission in inventory.admitted}
-        key = order.key_of({}, intent)
-        label = intent.domains[0].label if intent.domains else ""
-        is_by_domain = intent.order is Order.DOMAIN_BY_DOMAIN
-        self.unfit = frozenset(
-            unit
-            for name, unit in budget.unit_of.items()
-            if not capacity.has_failed(inventory.nodes[name].record) and units.why_unfit(inventory.nodes[name])
-        )
-        """Units with a member that cannot start, and never will here; who has failed may be tried again."""
-        self.members = [
-            Member(
-                name=name,
-                gpus=inventory.gpus.get(name, 1),
-                start=self._start(node, node.record is not None and admitted.get(name) == node.record.attempt),
-                scopes=tuple(numbers[scope] for scope in budget.around(name)),
-                unit=budget.unit_of.get(name, ""),
-                domain=capacity.domain_of(node.facts, label) if is_by_domain else "",
-                key=(name,) if is_by_domain else key(node),
-            )
-            for name, node in sorted(inventory.nodes.items())
-        ]
-
-    @property
-    def kind_count(self) -> int:
-        return len(self._starts)
-
-    def left_out(self) -> Counter[str]:
-        """Who never starts although not done, by the code of the hold that keeps it."""
-        waiting = [
-            each.start for each in self.members if not (each.start.standing.is_wishing or each.start.standing.is_held)
-        ]
-        return Counter(start.held.code.value for start in waiting if start.held is not None)
-
-    def walks(self, seed: int) -> list[Walk]:
-        """What every node meets under one seed; shared by all settings that are compared."""
-        return [Walk(member.start, self.behaviours, f"{seed}/{member.name}") for member in self.members]
-
-    def _start(self, node: NodeSeen, is_admitted: bool) -> Station:
-        kind = paths.kind_of(node, self.intent, is_admitted=is_admitted)
-        found = self._starts.get(kind)
-        if found is None:
-            found = self._starts[kind] = paths.start(kind.node, self.intent, is_admitted=is_admitted)
-        return found
 
 
 def forecast(
@@ -183,6 +112,7 @@ class _Rollout:
         self._gone = [0] * len(model.scopes)
         self._is_parallel_bound = self._is_gone_bound = False
         self._unfit = model.unfit
+        self._scope_names = [scope.name for scope in model.scopes]
         self._failed: set[int] = set()
         self._begun: Counter[str] = Counter()
         self._standing = [NOBODY] * len(self._members)
@@ -299,6 +229,15 @@ class _Rollout:
                 and (is_gone or self._gone[scope] < self._gone_max[scope])
                 for scope in self._members[who].scopes
             )
+        inside, new = self._asked_of(group)
+        return all(
+            self._moving[scope] + count <= self._parallel_max[scope]
+            and (not new[scope] or self._gone[scope] + new[scope] <= self._gone_max[scope])
+            for scope, count in inside.items()
+        )
+
+    def _asked_of(self, group: Sequence[int]) -> tuple[Counter[int], Counter[int]]:
+        """By scope, how many of these are in it, and how many of them are still there for their users."""
         inside = Counter(scope for who in group for scope in self._members[who].scopes)
         new = Counter(
             scope
@@ -306,11 +245,7 @@ class _Rollout:
             if not (self._standing[who].is_unavailable or self._standing[who].is_held)
             for scope in self._members[who].scopes
         )
-        return all(
-            self._moving[scope] + count <= self._parallel_max[scope]
-            and (not new[scope] or self._gone[scope] + new[scope] <= self._gone_max[scope])
-            for scope, count in inside.items()
-        )
+        return inside, new
 
     def _unit(self, unit: str) -> list[int]:
         """Everybody of a unit who asks, in whichever lane."""
@@ -399,7 +334,7 @@ class _Rollout:
         lost = self._gpu_seconds_lost + sum(
             self._members[who].gpus * max(0.0, end - since) for who, since in self._lost_since.items()
         )
-        is_left = any(self._lanes.values())
+        reasons = Counter(self._walks[who].reason for who in self._failed)
         names = [member.name for member in self._members]
         times = [
             NodeTimes(name=names[who], started_at=at, ended_at=self._ended.get(who, end), is_failed=who in self._failed)
@@ -407,15 +342,37 @@ class _Rollout:
         ]
         return Run(
             makespan_seconds=end,
-            is_finished=not is_left,
-            is_stopped=is_left and len(self._failed) > self._failed_max,
+            stop=self._why_stopped(),
             gpu_hours_lost=lost / 3600,
             gpus_least=self._least,
             gpus_at_start=self._at_start,
             evicted=self._evicted,
             failed=tuple(sorted(names[who] for who in self._failed)),
+            failure=min(reasons, key=lambda reason: (-reasons[reason], reason), default=""),
             times=tuple(times) if in_detail else (),
             curve=tuple(self._curve) if in_detail else (),
             is_parallel_bound=self._is_parallel_bound,
             is_unavailable_bound=self._is_gone_bound,
         )
+
+    def _why_stopped(self) -> Why | None:
+        """What keeps those who are left from starting, as `Tally.why_not` would say it; None where nobody is."""
+        if len(self._failed) > self._failed_max:
+            return Why(HoldCode.FAILURE_BUDGET)
+        row = sorted((self._turn(lane, waiting), lane) for lane, waiting in self._lanes.items() if waiting)
+        if not row:
+            return None
+        lane = row[0][1]
+        if self._is_torn(lane[2]):
+            return Why(HoldCode.UNIT_UNFIT, lane[2])
+        group = self._unit(lane[2]) if lane[2] else [self._lanes[lane][0][1]]
+        inside, new = self._asked_of(group)
+        for scope, count in inside.items():
+            name = self._scope_names[scope]
+            if count > 1 and (count > self._parallel_max[scope] or new[scope] > self._gone_max[scope]):
+                return Why(HoldCode.UNIT_TOO_LARGE, name, count)
+            if self._moving[scope] + count > self._parallel_max[scope]:
+                return Why(HoldCode.PARALLEL_LIMIT, name)
+            if new[scope] and self._gone[scope] + new[scope] > self._gone_max[scope]:
+                return Why(HoldCode.UNAVAILABLE_LIMIT, name)
+        raise CoreBug(f"{self._members[group[0]].name} waits, and nothing keeps it from starting.")

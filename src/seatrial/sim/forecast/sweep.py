@@ -12,21 +12,26 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from seatrial.core.budget.capacity import Why
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Share
 from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.engine import Model, Run, forecast
+from seatrial.sim.forecast.engine import Run, forecast
 from seatrial.sim.forecast.inventory import Inventory
+from seatrial.sim.forecast.model import Model
 
 WORK_MIN: Final = 50_000
 """Nodes times samples times settings below which a second process costs more than it saves."""
 CURVE_POINTS: Final = 160
+SURE: Final = 0.9
+"""The share of the runs that have to come to their end before a setting is recommended: the one that is told."""
 
 
 class Setting(NamedTuple):
@@ -40,7 +45,7 @@ class Setting(NamedTuple):
         return Limits(parallel_max=self.parallel_max, unavailable_max=self.unavailable_max)
 
     def __str__(self) -> str:
-        return f"{self.parallel_max or 'all'} at a time, {self.unavailable_max} unavailable"
+        return f"{self.parallel_max or 'any number'} at a time with {self.unavailable_max} unavailable"
 
 
 AT_ONCE: Final = Setting(0, Share(amount=100, is_percent=True))
@@ -56,7 +61,10 @@ class Sample(NamedTuple):
     least_share: float
     evicted: int
     failed_count: int
-    is_stopped: bool
+    stop: Why | None = None
+    """What it came to a stand by."""
+    failure: str = ""
+    """Why most of those failed that did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +92,24 @@ class Result:
 
     @property
     def stop_chance(self) -> float:
-        """How often the failure budget stops it."""
-        return sum(sample.is_stopped for sample in self.samples) / len(self.samples)
+        """How often it comes to a stand with nodes left, or with more of them failed than may."""
+        return sum(sample.stop is not None for sample in self.samples) / len(self.samples)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it comes to its end in nine runs of ten: only then may anybody be told to take it."""
+        return math.isfinite(self.seconds(SURE))
+
+    def stops(self) -> list[tuple[Why, float]]:
+        """What stops it, each with its share of the runs, the most frequent first."""
+        found = Counter(sample.stop for sample in self.samples if sample.stop is not None)
+        return [(why, count / len(self.samples)) for why, count in sorted(found.items(), key=lambda each: -each[1])]
+
+    @property
+    def failure(self) -> str:
+        """Why most nodes fail; empty where none does."""
+        found = Counter(sample.failure for sample in self.samples if sample.failure)
+        return max(found, key=lambda reason: found[reason], default="")
 
 
 def quantile(values: Iterable[float], share: float) -> float:
@@ -124,10 +148,12 @@ def sample_of(run: Run) -> Sample:
     return Sample(
         seconds=run.makespan_seconds if run.is_finished else math.inf,
         gpu_hours_lost=run.gpu_hours_lost,
-        least_share=run.gpus_least / run.gpus_at_start if run.gpus_at_start else 0.0,
+        # Where nobody takes work from the start, nothing is taken from anybody.
+        least_share=run.gpus_least / run.gpus_at_start if run.gpus_at_start else 1.0,
         evicted=run.evicted,
         failed_count=len(run.failed),
-        is_stopped=run.is_stopped,
+        stop=run.stop,
+        failure=run.failure,
     )
 
 

@@ -47,6 +47,12 @@ class Walk:
         """What a node does that was found failed, without an admission."""
         return self._go_on(self._station, 0.0)
 
+    @property
+    def reason(self) -> str:
+        """Why its last attempt failed; empty where it did not."""
+        record = self._station.node.record
+        return record.reason if record is not None else ""
+
     def _luck(self) -> Luck:
         chance, behaviours = self._own_chance, self._behaviours
         fails, blocks = chance.random(), chance.random()
