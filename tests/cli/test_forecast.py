@@ -13,6 +13,7 @@ import pytest
 from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.app import looking
 from seatrial.cli.main import main
+from seatrial.core.model.campaign import Bake, Campaign
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.ports import Sight
@@ -102,7 +103,9 @@ def test_without_a_buffer_a_maintenance_window_is_advised(capsys: pytest.Capture
     data = data_of(capsys, *SMALL, "--buffer", "0")
     assert data["advice"]["kind"] == "window"
     assert data["at_once"]["is_recommended"]
-    assert "Take a maintenance window: all nodes at once need" in told(capsys, *SMALL, "--buffer", "0")
+    assert "Take a maintenance window: all nodes at once, without canary or waves, need" in told(
+        capsys, *SMALL, "--buffer", "0"
+    )
 
 
 def test_a_rollout_that_stops_has_no_duration(capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,6 +318,89 @@ def test_one_is_told_in_the_singular(capsys: pytest.CaptureFixture[str]) -> None
     assert text.startswith("Forecast  1 node with 1 GPU, from 1 node all alike, 1 GPU pod on each; 1 run for each")
 
 
+# ── a careful rollout ────────────────────────────────────────────────────────────────────────────────────────────────
+
+CAREFUL = """
+apiVersion: seatrial.dev/v1alpha1
+kind: GPURollout
+metadata: {name: spring}
+spec:
+  target: {driver: 580.105.08}
+  nodeSelector: {pool: a}
+  limits: {maxParallelUpgrades: 2, maxUnavailable: 10%}
+  canary: {count: 1}
+  gates: [{name: smoke, image: "smoke:1"}]
+  bake: {durationSeconds: 172800}
+  waves: {growth: percentages, percentages: [25], pauseSeconds: 600}
+  prepull: false
+"""
+WINDOWS = """
+  windows: {timeZone: UTC, open: [{start: "00:00", minutes: 1440}]}
+"""
+
+
+def careful(tmp_path: Path, more: str = "") -> str:
+    file = tmp_path / "rollout.yaml"
+    file.write_text(CAREFUL.rstrip() + more, encoding="utf-8")
+    return str(file)
+
+
+TIMED = ["--reload", "300", "--validation", "0", "--grace", "0", "--gates", "2m", "--samples", "2", "--seed", "1"]
+
+
+def test_a_rollout_of_a_file_is_told_as_the_parts_of_its_total(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["forecast", "--nodes", "9", "-f", careful(tmp_path), *TIMED, "--buffer", "25%"]
+    data = data_of(capsys, *arguments)
+    (own,) = [row for row in data["settings"] if (row["parallel"], row["unavailable"]) == (2, "10%")]
+    assert data["own"] == {"parallel": 2, "unavailable": "10%"}
+    assert own["seconds_p50"] == sum(own["parts_p50"].values())
+    text = told(capsys, *arguments)
+    assert "canary 5 min, gates 2 min, bake 48 h 2 min, waves 40 min, pauses 10 min" in text
+    assert "recommended (" in text
+    assert "a round of gates: 120 s (given by --gates)" in text
+    assert "GPUs that take work from the first wave on" in text
+    assert "gates that fail, and the way back then." in text
+    assert data["at_once"]["seconds_p50"] == 300  # a maintenance window has no canary
+
+
+def test_a_rollout_of_a_file_is_about_the_nodes_that_it_selects(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    nodes = [portable.a_node(f"n{number}", pool="a" if number else "b") for number in range(4)]
+    snapshot = portable.written(tmp_path / "fleet.json", *nodes)
+    file = careful(tmp_path)
+    data = data_of(capsys, "forecast", "--snapshot", str(snapshot), "-f", file, *TIMED)
+    assert (data["fleet"]["nodes"], data["source"]) == (3, f"the rollout of {file} over {snapshot}")
+
+
+def test_with_windows_it_is_said_from_when_they_are_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = told(capsys, "forecast", "--nodes", "9", "-f", careful(tmp_path, WINDOWS), *TIMED)
+    assert re.search(r"windows: counted from a start at \d{4}-\d\d-\d\d \d\d:\d\d UTC", text)
+
+
+def test_the_campaign_of_the_clusters_rollout_is_part_of_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = builders.a_snapshot(*(builders.an_old_node(f"n{number}") for number in range(4)))
+    intent = builders.an_intent(campaign=Campaign(bake=Bake(seconds=3600.0)))
+    found = looking.Look(
+        at=builders.NOW, sight=Sight(seen=seen, intent=intent), nodes=dict(seen.nodes), operator=OperatorFacts()
+    )
+    seen_as(found, monkeypatch)
+    data = data_of(capsys, "forecast", "--samples", "2", "--seed", "1", "--buffer", "50%")
+    assert all(row["seconds_p50"] > 3600 for row in data["settings"])
+    assert set(data["settings"][0]["parts_p50"]) == {"canary", "bake", "waves"}
+
+
+def test_without_a_rollout_it_is_said_that_canary_gates_and_bake_are_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = told(capsys, *SMALL)
+    assert "and canary, gates, bake and waves, since no rollout says any (-f FILE, or --rollout)." in text
+
+
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -402,6 +488,8 @@ def test_what_cannot_be_meant_is_refused(
         (("--snapshot", "missing.json"), "missing.json cannot be read"),
         (("--snapshot", "x.json", "--pods-per-node", "3"), "--pods-per-node needs --nodes"),
         (("--nodes", "5", "--history", "missing.jsonl"), "missing.jsonl cannot be read"),
+        (("--nodes", "5", "-f", "missing.yaml"), "missing.yaml cannot be read"),
+        (("--rollout", "spring", "-f", "x.yaml"), "-f and --rollout both name a rollout"),
         (("--nodes", "5", "--samples", "1", "--html", "no/such/folder.html"), "folder.html cannot be written"),
     ],
 )

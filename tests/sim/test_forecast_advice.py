@@ -62,9 +62,9 @@ def test_without_a_buffer_a_window_is_advised() -> None:
     advice = advise([SLOW, MIDDLE], WHOLE, 0.0, WELL)
     assert (advice.kind, advice.setting) == (Kind.WINDOW, None)
     assert advice.text == (
-        "Take a maintenance window: all nodes at once need 3 min 20 s in half of the runs, 4 min 20 s in nine of ten; "
-        "plan the latter. With a buffer of 0 every rolling upgrade takes capacity from somebody. Could you spare 1%, "
-        "1 at a time with 5% unavailable, would do it in 2 h 0 min."
+        "Take a maintenance window: all nodes at once, without canary or waves, need 3 min 20 s in half of the runs, "
+        "4 min 20 s in nine of ten; plan the latter. With a buffer of 0 every rolling upgrade takes capacity from "
+        "somebody. Could you spare 1%, 1 at a time with 5% unavailable, would do it in 2 h 0 min."
     )
 
 
@@ -183,6 +183,27 @@ def test_where_nobody_can_be_moved_there_is_nothing_to_do() -> None:
             "",
             "4 nodes move together or not at all, and the limits are smaller",
             "Allow 4 at a time and 4 unavailable.",
+        ),
+        (
+            Why(HoldCode.FAILED),
+            WELL,
+            "driver-timeout",
+            "The canary fails, and the rollout is undone (the driver pod did not become Ready in time)",
+            "allow retries",
+        ),
+        (
+            Why(HoldCode.NO_CANARY),
+            WELL,
+            "",
+            "Too few nodes will do as canaries: Ready, not cordoned, not marked skip, with a driver that is Ready",
+            "spec.canary",
+        ),
+        (
+            Why(HoldCode.OUTSIDE_WINDOW),
+            WELL,
+            "",
+            "The windows of the next two weeks end before every node has started",
+            "Widen the windows",
         ),
         (
             Why(HoldCode.PARALLEL_LIMIT),

@@ -8,8 +8,9 @@ tests/cli/test_forecast.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from seatrial.core.model.target import Target
 from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
+    from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent
     from seatrial.core.model.policy import Share
     from seatrial.core.model.seen.nodes import NodeSeen
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 IMAGINED: Final = "999.99.99"
 """The target where no rollout names one; never shown."""
+SUITE_IMAGE: Final = "the controller's own"
+"""What stands for the image of the gates that come with seatrial, where no controller has told of it; never run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class Times:
     failure_rate: float | None = None
     blocked: float | None = None
     blocked_for: Duration | None = None
+    gates: Duration | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,14 @@ class ForecastOptions:
 
     snapshot: Path | None = None
     nodes: int | None = None
+    file: str = ""
+    """Where a GPURollout is from that says canary, gates, bake, waves and windows; empty takes that of the fleet."""
+    resource: Mapping[str, Any] = field(default_factory=dict)
+    """That GPURollout, as it was read."""
+    rollout: str = ""
+    """The rollout of the fleet, by name."""
+    now: Instant = 0.0
+    """When an invented fleet would start; of one that was seen, it is when."""
     gpus_per_node: int | None = None
     pods_per_node: int | None = None
     times: Times = field(default_factory=Times)
@@ -73,6 +86,9 @@ class Fleet:
     source: str
     seen: Snapshot
     intent: Intent | None
+    at: Instant = 0.0
+    suite_image: str = ""
+    """What the controller runs where a rollout names no gates; empty where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +100,8 @@ class Question:
     model: Model
     learned: tuple[str, ...]
     settings: tuple[Setting, ...]
+    own: Setting | None = None
+    """What the rollout itself says; None where there is none."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,19 +111,55 @@ def check(asked: ForecastOptions) -> None:
     """Refuse what cannot be meant together, before anything is read."""
     if asked.nodes and asked.snapshot:
         raise SeatrialError("--nodes and --snapshot both name a fleet. Give one of them, or neither for the cluster.")
+    if asked.file and asked.rollout:
+        raise SeatrialError("-f and --rollout both name a rollout. Give one of them.")
     if asked.pods_per_node is not None and not asked.nodes:
         raise SeatrialError("--pods-per-node needs --nodes: the pods of a real fleet are counted.")
 
 
-def fleet_of(where: str, nodes: dict[str, NodeSeen], operator: OperatorFacts, sight: Sight | None) -> Fleet:
+def fleet_of(
+    where: str,
+    nodes: dict[str, NodeSeen],
+    operator: OperatorFacts,
+    sight: Sight | None,
+    *,
+    at: Instant = 0.0,
+    suite_image: str = "",
+) -> Fleet:
     """The fleet that was seen, with what its rollout wants; or nodes for which nobody has asked for an upgrade yet."""
     from seatrial.core.model.seen.rollouts import RolloutRecord
     from seatrial.core.model.seen.snapshot import Snapshot
 
     if sight is not None:
-        return Fleet(source=f"rollout {sight.intent.rollout} of {where}", seen=sight.seen, intent=sight.intent)
+        source = f"rollout {sight.intent.rollout} of {where}"
+        return Fleet(source=source, seen=sight.seen, intent=sight.intent, at=at, suite_image=suite_image)
     seen = Snapshot(nodes=nodes, rollout=RolloutRecord(name=""), operator=operator)
-    return Fleet(source=f"{where}, which has no rollout", seen=seen, intent=None)
+    return Fleet(source=f"{where}, which has no rollout", seen=seen, intent=None, at=at, suite_image=suite_image)
+
+
+def with_file(asked: ForecastOptions, fleet: Fleet, nodes: Mapping[str, NodeSeen], where: str) -> Fleet:
+    """The same nodes, as far as the rollout of a file is about them; nothing was written down of it yet."""
+    from seatrial.core.model.intent import is_member
+    from seatrial.core.model.seen.rollouts import RolloutRecord
+    from seatrial.core.model.seen.snapshot import Snapshot
+
+    intent = _intent_of_file(asked, fleet.seen.operator, fleet.at, fleet.suite_image)
+    members = {name: node for name, node in nodes.items() if is_member(name, node.facts.labels, intent.selector, ())}
+    seen = Snapshot(nodes=members, rollout=RolloutRecord(name=intent.rollout), operator=fleet.seen.operator)
+    return replace(fleet, source=f"the rollout of {asked.file} over {where}", seen=seen, intent=intent)
+
+
+def _intent_of_file(asked: ForecastOptions, operator: OperatorFacts, at: Instant, suite_image: str) -> Intent:
+    import msgspec
+
+    from seatrial.adapters.kube.reading.rollout_intent import read_intent
+    from seatrial.adapters.kube.shapes import models
+
+    try:
+        rollout = msgspec.convert(asked.resource, models.Rollout)
+        return read_intent(rollout, operator, at, suite_image=suite_image or SUITE_IMAGE)
+    except (msgspec.ValidationError, ValueError) as err:
+        raise SeatrialError(f"{asked.file} cannot be forecast: {err}") from err
 
 
 def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:
@@ -120,30 +174,41 @@ def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:
     behaviours, learned = _behaviours(asked.times)
     unavailable = asked.unavailable or [Share.parse(text) for text in ("1%", "5%", "10%", "25%")]
     parallel = asked.parallel or _usual(len(inventory.nodes))
+    settings = [Setting(many, share) for many in parallel for share in unavailable]
+    is_given = bool(asked.file) or (fleet is not None and fleet.intent is not None)
+    own = Setting(intent.limits.parallel_max, intent.limits.unavailable_max) if is_given else None
+    if own is not None and not (asked.parallel or asked.unavailable):
+        settings += [own]
     return Question(
         asked=asked,
         source=source,
         model=Model(inventory, intent, behaviours),
         learned=learned,
-        settings=tuple(Setting(many, share) for many in parallel for share in unavailable),
+        settings=tuple(dict.fromkeys(settings)),
+        own=own,
     )
 
 
 def _invented(asked: ForecastOptions) -> tuple[str, Inventory, Intent]:
+    from seatrial.core.model.seen.operators import OperatorFacts
     from seatrial.sim.forecast.inventory import invented
 
     count, pods = asked.nodes or 0, 2 if asked.pods_per_node is None else asked.pods_per_node
+    found = _intent_of_file(asked, OperatorFacts(), asked.now, "") if asked.file else None
+    intent = _intent(asked, found)
     inventory = invented(
         count,
         gpus_per_node=asked.gpus_per_node or 8,
         pods_per_node=pods,
-        target=IMAGINED,
+        target=intent.target.driver.text,
         are_jobs=asked.times.jobs is not None,
     )
+    whose = f"the rollout of {asked.file} over " if asked.file else ""
+    inventory = replace(inventory, at=asked.now)
     return (
-        f"{number_of(count, 'node')} all alike, {number_of(pods, 'GPU pod')} on each",
+        f"{whose}{number_of(count, 'node')} all alike, {number_of(pods, 'GPU pod')} on each",
         inventory,
-        _intent(asked, None),
+        intent,
     )
 
 
@@ -151,7 +216,8 @@ def _seen(asked: ForecastOptions, fleet: Fleet) -> tuple[str, Inventory, Intent]
     from seatrial.sim.forecast.inventory import inventory_of
 
     intent = _intent(asked, fleet.intent, fleet.seen.operator)
-    return fleet.source, inventory_of(fleet.seen, intent, gpus_per_node=asked.gpus_per_node), intent
+    inventory = inventory_of(fleet.seen, intent, gpus_per_node=asked.gpus_per_node, at=fleet.at)
+    return fleet.source, inventory, intent
 
 
 def _intent(asked: ForecastOptions, found: Intent | None, operator: OperatorFacts | None = None) -> Intent:
@@ -196,6 +262,8 @@ def _behaviours(times: Times) -> tuple[Behaviours, tuple[str, ...]]:
         found = replace(found, budget_rate=times.blocked, sources={**found.sources, "blocked": "given by --blocked"})
     if times.blocked_for is not None:
         found = replace(found, budget_wait=times.blocked_for)
+    if times.gates is not None:
+        found = replace(found, gates=times.gates, sources={**found.sources, "gates": "given by --gates"})
     return found, learned
 
 
@@ -210,19 +278,25 @@ def _usual(node_count: int) -> list[int]:
 def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str, Any]:
     """Everything the forecast found, for scripts; what people see is made of this."""
     from seatrial.sim.forecast import advice
+    from seatrial.sim.forecast.model import Model
+    from seatrial.sim.forecast.schedule import not_included
     from seatrial.sim.forecast.sweep import AT_ONCE, band, sweep
 
     asked, model = question.asked, question.model
     seeds = [asked.seed + number for number in range(asked.samples)]
-    settings = (*question.settings, AT_ONCE)
-    results = sweep(model.inventory, model.intent, model.behaviours, settings, seeds=seeds, progress=progress)
-    at_once = results.pop()
+    results = sweep(model.inventory, model.intent, model.behaviours, question.settings, seeds=seeds, progress=progress)
+    # A maintenance window is the way without a canary: everybody at once, and nobody waits for anything.
+    plain = replace(model.intent, campaign=None)
+    (at_once,) = sweep(model.inventory, plain, model.behaviours, (AT_ONCE,), seeds=seeds)
     outset = _outset(model)
     advised = advice.advise(results, at_once, asked.buffer, outset)
     shown = AT_ONCE if advised.kind is advice.Kind.WINDOW else advised.setting
+    drawn = Model(model.inventory, plain, model.behaviours) if shown is AT_ONCE else model
+    campaign = model.schedule.campaign if model.schedule is not None else None
     return {
         "what": "forecast of an upgrade",
         "source": question.source,
+        "starts_at": _starts_at(model),
         "seed": asked.seed,
         "samples": asked.samples,
         "fleet": {
@@ -238,9 +312,22 @@ def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str
         "assumptions": _assumptions(question),
         "settings": [_row(result, outset, result.setting == advised.setting) for result in results],
         "at_once": _row(at_once, outset, advised.kind is advice.Kind.WINDOW),
-        "advice": _advice(advised),
-        "curve": _curve(shown, band(model, shown, seeds)) if shown is not None else None,
+        "own": {"parallel": question.own.parallel_max, "unavailable": str(question.own.unavailable_max)}
+        if question.own is not None
+        else None,
+        "advice": {"kind": advised.kind.value, **_told(advised)},
+        "not_included": [*advice.NOT_INCLUDED, *not_included(campaign)],
+        "curve": _curve(shown, band(drawn, shown, seeds), is_from_waves=drawn.schedule is not None)
+        if shown is not None
+        else None,
     }
+
+
+def _starts_at(model: Model) -> str:
+    """When the forecast begins, where windows make a difference; else empty."""
+    if model.schedule is None or model.schedule.openings is None:
+        return ""
+    return datetime.fromtimestamp(model.inventory.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _outset(model: Model) -> Outset:
@@ -279,22 +366,15 @@ def expected(asked: ForecastOptions, fleet: Fleet | None) -> Expected:
     return Expected(nodes=data["fleet"]["nodes"], source=data["source"], **{key: row[key] for key in nobody})
 
 
-def _advice(advised: Advice) -> dict[str, Any]:
-    from seatrial.sim.forecast import advice
-
-    return {
-        "kind": advised.kind.value,
-        "head": advised.head,
-        "figures": advised.figures,
-        "besides": advised.besides,
-        "not_included": advice.NOT_INCLUDED,
-    }
+def _told(advised: Advice) -> dict[str, str]:
+    return {"head": advised.head, "figures": advised.figures, "besides": advised.besides}
 
 
-def _curve(shown: Setting, curve: Band) -> dict[str, Any]:
+def _curve(shown: Setting, curve: Band, *, is_from_waves: bool) -> dict[str, Any]:
     return {
         "parallel": shown.parallel_max,
         "unavailable": str(shown.unavailable_max),
+        "is_from_waves": is_from_waves,
         "total": curve.total,
         "seconds": [round(each, 1) for each in curve.seconds],
         "p10": curve.low,
@@ -315,6 +395,7 @@ def _row(result: Result, outset: Outset, is_recommended: bool) -> dict[str, Any]
         "unavailable": str(result.setting.unavailable_max),
         "seconds_p50": _finite(result.seconds(0.5)),
         "seconds_p90": _finite(result.seconds(0.9)),
+        "parts_p50": {part.value: round(seconds, 1) for part, seconds in result.parts(0.5)},
         "gpu_hours_lost_p50": round(result.gpu_hours_lost(0.5), 2),
         "gpu_hours_lost_p90": round(result.gpu_hours_lost(0.9), 2),
         "least_capacity": round(result.least_share, 4),
@@ -340,12 +421,23 @@ def _assumptions(question: Question) -> list[dict[str, str]]:
     if policy.jobs.selector is not None:
         rows.append(("jobs still run", "job finishes", str(found.durations["job finishes"])))
     told = [{"what": what, "value": value, "source": found.source_of(name)} for what, name, value in rows]
+    if question.model.schedule is not None:
+        told.append(_gates_told(question))
     rate_source = found.sources.get("failure rate", "assumed: nobody said otherwise")
     told.append({"what": "failures", "value": f"{found.failure_rate:.2%} of attempts", "source": rate_source})
     if found.budget_rate:
         value = f"{found.budget_rate:.1%} of nodes, for {found.budget_wait}"
         told.append({"what": "kept by a disruption budget", "value": value, "source": found.sources["blocked"]})
     return told + [{"what": "history", "value": line, "source": "the journal"} for line in question.learned]
+
+
+def _gates_told(question: Question) -> dict[str, str]:
+    from seatrial.sim.forecast.schedule import ONE_GATE
+
+    found, schedule = question.model.behaviours, question.model.schedule
+    jobs = sum(gate.is_job for gate in schedule.campaign.gates) if schedule is not None else 0
+    value = str(found.gates) if found.gates is not None else f"{number_of(jobs, 'Job')}, each {ONE_GATE}"
+    return {"what": "a round of gates", "value": value, "source": found.sources.get("gates", "assumed")}
 
 
 def _sum(found: Behaviours, first: str, second: str) -> str:

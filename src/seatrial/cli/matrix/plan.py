@@ -24,7 +24,7 @@ from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.app.forecasting import Expected, Fleet
+    from seatrial.app.forecasting import Expected, Fleet, ForecastOptions
     from seatrial.app.matrix.planning import Planned
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
@@ -137,14 +137,14 @@ def _expected(args: argparse.Namespace, answer: Plan | Refusal) -> Expected | No
     from seatrial.app import forecasting
 
     asked = forecasting.ForecastOptions(nodes=args.nodes, snapshot=args.snapshot, samples=SAMPLES, seed=SEED)
-    return forecasting.expected(asked, _fleet(args.snapshot) if args.snapshot else None)
+    return forecasting.expected(asked, _fleet(args.snapshot, asked) if args.snapshot else None)
 
 
-def _fleet(path: Path) -> Fleet:
+def _fleet(path: Path, asked: ForecastOptions) -> Fleet:
     from seatrial.app.connecting import Cluster
     from seatrial.cli.show.look import fleet
 
-    return fleet(Cluster(snapshot=path, environ={}))
+    return fleet(Cluster(snapshot=path, environ={}), asked)
 
 
 def _moves_driver(step: Step) -> bool:

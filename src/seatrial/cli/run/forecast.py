@@ -1,8 +1,9 @@
 """Forecast an upgrade: how long it takes and what capacity it costs, for every maxParallelUpgrades × maxUnavailable.
 
 The nodes are those of the cluster (as `status` sees it), of a file saved with `seatrial snapshot`, or as many as
---nodes says. Decisions are those of the controller; how long things take is assumed, given, or learned from a journal.
-Nothing is written to the cluster.
+--nodes says. Where a rollout is given, by -f or as the cluster has it, its canary, gates, bake, waves and windows are
+part of the duration. Decisions are those of the controller; how long things take is assumed, given, or learned from a
+journal. Nothing is written to the cluster.
 
 In detail:
 
@@ -40,6 +41,9 @@ NODES_MAX = 100_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
+    parser.add_argument(
+        "-f", "--file", metavar="FILE", help="a GPURollout in YAML: its canary, gates, bake, waves and windows"
+    )
     source = parser.add_argument_group("the fleet, where it is not the cluster's")
     cluster_options.add_snapshot(source)
     source.add_argument("--nodes", metavar="N", type=_count(1, NODES_MAX), help="this many nodes, all alike")
@@ -53,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     times.add_argument("--validation", metavar="TIME", type=_duration, help="driver Ready until the node is proven")
     times.add_argument("--grace", metavar="TIME", type=_duration, help="pods evicted until they are gone")
     times.add_argument("--jobs", metavar="TIME", type=_duration, help="wait for jobs, which still run this long")
+    times.add_argument(
+        "--gates", metavar="TIME", type=_duration, help="a round of gates on the canary (1 to 2 min each)"
+    )
     times.add_argument("--failure-rate", metavar="SHARE", type=_share, help="attempts whose driver does not load (0%%)")
     times.add_argument(
         "--blocked", metavar="SHARE", type=_share, help="nodes whose pods a disruption budget keeps (0%%)"
@@ -109,6 +116,7 @@ def _write_page(path: Path, data: dict[str, Any]) -> None:
 
 def _asked(args: argparse.Namespace) -> ForecastOptions:
     from seatrial.app.forecasting import ForecastOptions, Times
+    from seatrial.app.rollout import starting
 
     times = Times(
         history=tuple(args.history or ()),
@@ -119,10 +127,15 @@ def _asked(args: argparse.Namespace) -> ForecastOptions:
         failure_rate=args.failure_rate,
         blocked=args.blocked,
         blocked_for=args.blocked_for,
+        gates=args.gates,
     )
     return ForecastOptions(
         snapshot=args.snapshot,
         nodes=args.nodes,
+        file=args.file or "",
+        resource=starting.read_rollout(args.file) if args.file and not args.rollout else {},
+        rollout=args.rollout,
+        now=time.time(),
         gpus_per_node=args.gpus_per_node,
         pods_per_node=args.pods_per_node,
         times=times,
@@ -139,7 +152,7 @@ def _fleet(args: argparse.Namespace, asked: ForecastOptions) -> Fleet | None:
     """The nodes of a file or of the cluster; None where they are invented."""
     from seatrial.cli.show.look import fleet
 
-    return None if asked.nodes else fleet(cluster_options.cluster_of(args), args.rollout)
+    return None if asked.nodes else fleet(cluster_options.cluster_of(args), asked)
 
 
 # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,13 +200,15 @@ def _print(data: dict[str, Any]) -> None:
     )
     for each in data["assumptions"]:
         console.print(f"  {each['what']}: {each['value']} ({each['source']})")
+    if data["starts_at"]:
+        console.print(f"  windows: counted from a start at {data['starts_at']}")
     for line in _unavailable_told(fleet):
         console.print(f"  {line}")
     console.print()
     if advice["kind"] != "nothing":
         for row in forecast_table.lines(data):
             console.print(row.text, style="bold green" if row.is_recommended else "")
-        for line in forecast_table.legend(data):
+        for line in (*forecast_table.legend(data), *forecast_table.parts(data)):
             console.print(line)
         for picture in (forecast_plot.scatter(data), forecast_plot.curve(data)):
             for line in ("", *picture) if picture else ():
@@ -201,7 +216,7 @@ def _print(data: dict[str, Any]) -> None:
         console.print()
     style = "bold green" if advice["kind"] == "setting" else "bold yellow"
     console.print(f"{advice['head']}: {advice['figures']}", style=style)
-    console.print(" ".join(part for part in (advice["besides"], advice["not_included"]) if part))
+    console.print(" ".join(part for part in (advice["besides"], forecast_table.not_included(data)) if part))
 
 
 def _unavailable_told(fleet: dict[str, Any]) -> list[str]:

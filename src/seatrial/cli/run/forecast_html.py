@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
+from seatrial.cli.run import forecast_table
 from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words.explain import span
 
@@ -90,7 +91,7 @@ ten. Up is gentler, left is faster. What is shaded is beyond the buffer of {data
 <section class="card">
 <h2>What was assumed</h2>
 {_assumptions(data)}
-<p class="soft" style="margin-top:10px">{escape(data["advice"]["not_included"])}</p>
+<p class="soft" style="margin-top:10px">{escape(forecast_table.not_included(data))}</p>
 </section>
 <footer>Made by seatrial. The same command with --seed {data["seed"]} gives the same page.</footer>
 </main>
@@ -129,8 +130,9 @@ def _chosen_figures(chosen: dict[str, Any] | None) -> list[tuple[str, str]]:
 def _capacity(data: dict[str, Any]) -> str:
     if data["curve"] is None:
         return ""
+    when = " from the first wave on" if data["curve"]["is_from_waves"] else ""
     return f"""<section class="card">
-<h2>GPUs that take work, {escape(_setting_text(data["curve"]))}</h2>
+<h2>GPUs that take work{when}, {escape(_setting_text(data["curve"]))}</h2>
 <p class="soft">The middle of all runs, and the band in which eight of ten lie.</p>
 {curve(data)}
 </section>"""

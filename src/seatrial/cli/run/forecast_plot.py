@@ -13,7 +13,7 @@ from seatrial.core.words.explain import span
 WIDTH: Final = 64
 HEIGHT: Final = 10
 BLOCKS: Final = " ▁▂▃▄▅▆▇█"
-LABEL: Final = 11
+LABEL: Final = 12
 LEGEND: Final = "◆ recommended, ● within the buffer, ○ beyond it"
 
 
@@ -54,7 +54,9 @@ def curve(data: dict[str, Any]) -> list[str]:
     room = math.floor((floor - (1 - floor) * 0.25) * 20) / 20  # some room below, at a round number
     base = min(0.95, max(0.0, room))
     middle, low = _columns(found["p50"]), _columns(found["p10"])
-    lines = [f"GPUs that take work, {found['parallel'] or 'any number'} at a time, {found['unavailable']} unavailable"]
+    when = " from the first wave on" if found["is_from_waves"] else ""
+    setting = f"{found['parallel'] or 'any number'} at a time, {found['unavailable']} unavailable"
+    lines = [f"GPUs that take work{when}, {setting}"]
     rows = 6
     for row in range(rows):
         bottom = base + (1 - base) * (rows - 1 - row) / rows

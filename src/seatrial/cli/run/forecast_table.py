@@ -54,6 +54,31 @@ def legend(data: dict[str, Any]) -> list[str]:
     return [*found, *(f"stops: {cause}." for cause in causes)]
 
 
+def parts(data: dict[str, Any]) -> list[str]:
+    """What the total is made of: of what is recommended, and of the rollout as it is."""
+    own, found = data["own"], []
+    for row in data["settings"]:
+        is_own = own is not None and (row["parallel"], row["unavailable"]) == (own["parallel"], own["unavailable"])
+        if not (row["is_recommended"] or is_own) or not row["parts_p50"] or row["seconds_p50"] is None:
+            continue
+        whose = "recommended" if row["is_recommended"] else "as the rollout is"
+        limits = f"{row['parallel'] or 'any number'} at a time, {row['unavailable']} unavailable"
+        made_of = ", ".join(f"{part} {short(seconds)}" for part, seconds in row["parts_p50"].items())
+        found.append(f"{short(row['seconds_p50'])} {whose} ({limits}): {made_of}")
+    return found
+
+
+def not_included(data: dict[str, Any]) -> str:
+    """What the figures leave out, in a sentence."""
+    *most, last = data["not_included"]
+    return f"Not included: {'; '.join(most)}; and {last}."
+
+
+def short(seconds: float) -> str:
+    """A duration without minutes that are none: `48 h`."""
+    return explain.span(seconds).removesuffix(" 0 min")
+
+
 def _line(is_chosen: bool, cells: Sequence[str], widths: Sequence[int]) -> str:
     told = GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
     return f"{MARK if is_chosen else '  '}{told}"

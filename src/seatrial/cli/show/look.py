@@ -11,7 +11,7 @@ from seatrial.cli import options as cluster_options
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.forecasting import Fleet
+    from seatrial.app.forecasting import Fleet, ForecastOptions
 
 
 def look(args: argparse.Namespace) -> looking.Look:
@@ -19,13 +19,15 @@ def look(args: argparse.Namespace) -> looking.Look:
     return finished(looking.look(cluster_options.cluster_of(args), args.rollout))
 
 
-def fleet(cluster: Cluster, rollout: str = "") -> Fleet:
+def fleet(cluster: Cluster, asked: ForecastOptions) -> Fleet:
     """The nodes of a cluster or of a file, to forecast for; half of them are none."""
     from seatrial.app import forecasting
     from seatrial.core.errors import SeatrialError
 
-    found = finished(looking.look_at_nodes(cluster, rollout))
+    found = finished(looking.look_at_nodes(cluster, asked.rollout))
     if found.faults:
         raise SeatrialError(" ".join(found.faults))
     where = "the cluster" if cluster.snapshot is None else str(cluster.snapshot)
-    return forecasting.fleet_of(where, found.nodes, found.operator, found.sight)
+    image = found.leader.suite_image if found.leader is not None else ""
+    seen = forecasting.fleet_of(where, found.nodes, found.operator, found.sight, at=found.at, suite_image=image)
+    return forecasting.with_file(asked, seen, found.nodes, where) if asked.file else seen

@@ -4,6 +4,7 @@
     history.py     the same, learned from a journal                   sweep.py     many futures under many settings
     paths.py       the ways a node can take, worked out once          advice.py    the setting for a stated buffer
     model.py       an inventory, worked out                           stopping.py  why a rollout stops, in words
+    schedule.py    canary, gates, bake, waves and windows in a row    course.py    where one future stands in that row
 
 Tests: tests/sim/test_forecast*.py, bench/forecast.py
 """

@@ -19,9 +19,12 @@ from seatrial.sim.forecast.stopping import Outset
 from seatrial.sim.forecast.sweep import Result, Setting
 
 NOT_INCLUDED: Final = (
-    "Not included: jobs that wait in the queue meanwhile, the work that evicted pods do again, "
-    "nodes that fail for other reasons, and the time people take to decide."
+    "jobs that wait in the queue meanwhile",
+    "the work that evicted pods do again",
+    "nodes that fail for other reasons",
+    "the time people take to decide",
 )
+"""What no forecast knows."""
 ALIKE: Final = 1.01
 """Settings whose durations differ by less than this are equally fast; the gentler one is taken."""
 
@@ -120,7 +123,7 @@ def _window(results: Sequence[Result], at_once: Result, buffer: float) -> Advice
     return Advice(
         kind=Kind.WINDOW,
         head="Take a maintenance window",
-        figures=f"all nodes at once need {span(at_once.seconds(0.5))} in half of the runs, "
+        figures=f"all nodes at once, without canary or waves, need {span(at_once.seconds(0.5))} in half of the runs, "
         f"{span(at_once.seconds(0.9))} in nine of ten; plan the latter.",
         besides=" ".join((why, *_with_more(results, buffer))),
     )

@@ -14,7 +14,7 @@ import math
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from seatrial.core.errors import SeatrialError
@@ -143,16 +143,16 @@ class Behaviours:
     """The chance that a PodDisruptionBudget keeps the pods of a node for a while."""
     budget_wait: Duration = Uniform(0.0, 120.0)
     """How long it does."""
+    gates: Duration | None = None
+    """How long a round of gates takes on the canary; None takes what is assumed for each of its gates."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Where a duration or rate comes from, where it is not the simulator's default."""
 
     def with_durations(self, source: str, durations: Mapping[str, Duration]) -> Behaviours:
         """The same with other durations, and who says so."""
-        return Behaviours(
+        return replace(
+            self,
             durations={**self.durations, **durations},
-            failure_rate=self.failure_rate,
-            budget_rate=self.budget_rate,
-            budget_wait=self.budget_wait,
             sources={**self.sources, **dict.fromkeys(durations, source)},
         )
 

@@ -28,8 +28,10 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Order
 from seatrial.core.model.policy import Limits
+from seatrial.sim.forecast.course import Course
 from seatrial.sim.forecast.model import Model
 from seatrial.sim.forecast.paths import Standing
+from seatrial.sim.forecast.schedule import Pace, Part
 from seatrial.sim.forecast.walks import Attempt, Walk
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -65,6 +67,10 @@ class Run:
     """Whether the parallel limit alone ever kept somebody waiting; if not, a higher one gives the same run."""
     is_unavailable_bound: bool
     """The same of the limit of unavailable nodes."""
+    parts: tuple[tuple[Part, float], ...] = ()
+    """What its time was spent with, in seconds; empty for a rollout without a campaign."""
+    fleet_at: Instant = 0.0
+    """When the first wave began."""
     times: tuple[NodeTimes, ...] = ()
     """In the order in which they were let in; only where asked for."""
     curve: tuple[tuple[Instant, int], ...] = ()
@@ -88,7 +94,8 @@ def forecast(
     in_detail: bool = True,
 ) -> Run:
     """One future of the rollout under these limits, by default its own."""
-    return _Rollout(model, limits or model.intent.limits, walks or model.walks(seed)).run(in_detail=in_detail)
+    found = _Rollout(model, limits or model.intent.limits, walks or model.walks(seed), model.pace(seed))
+    return found.run(in_detail=in_detail)
 
 
 Lane: TypeAlias = tuple[tuple[int, ...], bool, str, str]
@@ -96,12 +103,14 @@ Lane: TypeAlias = tuple[tuple[int, ...], bool, str, str]
 Whoever is in one lane is let in or turned down alike, but for a unit, which is let in as a whole."""
 
 NOBODY: Final = Standing()
+ALARM: Final = -1
+"""Whose turn it is at an instant that no node brings about: a stage begins, a window opens."""
 
 
 class _Rollout:
     """The state of one run."""
 
-    def __init__(self, model: Model, limits: Limits, walks: Sequence[Walk]) -> None:
+    def __init__(self, model: Model, limits: Limits, walks: Sequence[Walk], pace: Pace | None) -> None:
         self._members, self._walks = model.members, walks
         self._failed_max = model.intent.failed_max
         self._is_idle_first = model.intent.order is Order.IDLE_FIRST
@@ -115,6 +124,10 @@ class _Rollout:
         self._scope_names = [scope.name for scope in model.scopes]
         self._failed: set[int] = set()
         self._begun: Counter[str] = Counter()
+        self._course = Course(model, pace) if model.schedule is not None and pace is not None else None
+        """Which stage is open, where the rollout has some."""
+        self._later: dict[int, list[tuple[tuple[float | str, ...], int]]] = defaultdict(list)
+        """Who waits for a stage that is not open yet, by its number."""
         self._standing = [NOBODY] * len(self._members)
         self._is_counted = [
             member.start.standing.is_held or not member.start.standing.is_unavailable for member in self._members
@@ -134,17 +147,21 @@ class _Rollout:
         self._at_start = self._least = self._available
         self._curve: list[tuple[Instant, int]] = []
         self._evicted = 0
-        self._last_at: Instant = 0.0
+        self._now = self._last_at = 0.0
 
     def run(self, *, in_detail: bool) -> Run:
         self._begin()
         events = self._events
         while events:
-            now = events[0][0]
+            now = self._now = events[0][0]
+            if self._course is not None:
+                self._course.spend(now, is_idle=not self._moving[0] and self._is_waiting)
             while events and events[0][0] == now:
                 _, who, place = heapq.heappop(events)
-                self._change(who, place, now)
+                if who != ALARM:
+                    self._change(who, place, now)
             self._admit(now)
+            self._go_on(now)
             self._note(now)
         return self._result(in_detail=in_detail)
 
@@ -158,7 +175,39 @@ class _Rollout:
                 self._follow(who, self._walks[who].rest(), 0.0)
         self._at_start = self._least = self._available
         self._admit(0.0)
+        self._go_on(0.0)
         self._note(0.0)
+
+    # ── stages: core/campaign, in a row ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _is_waiting(self) -> bool:
+        return any(self._lanes.values())
+
+    def _go_on(self, now: Instant) -> None:
+        """Open the stages whose time has come; and be woken when the next thing is due that no node brings about."""
+        course = self._course
+        if course is None:
+            return
+        while course.opens_at(now, is_over=self._is_stage_over(course)) == now:
+            course.open(now)
+            for key, who in self._later.pop(course.stage, ()):
+                heapq.heappush(self._lanes[self._lane(who)], (key, who))
+            self._admit(now)
+        alarm_at = course.alarm_at(now, is_waiting=self._is_waiting)
+        if alarm_at is not None:
+            heapq.heappush(self._events, (alarm_at, ALARM, 0))
+
+    def _is_stage_over(self, course: Course) -> bool:
+        """Whether nobody of the open stages is at work or about to be."""
+        if self._moving[0] or self._is_waiting or len(self._failed) > self._failed_max:
+            return False
+        if course.is_first and any(who in course.canaries for _, who, _ in self._events):
+            return False  # a canary that failed is tried again
+        if course.is_first and not course.canaries.isdisjoint(self._failed):
+            course.is_undone = True
+            return False
+        return True
 
     # ── letting in: core/budget/capacity.py in counts ────────────────────────────────────────────────────────────────
 
@@ -168,7 +217,7 @@ class _Rollout:
             pass
 
     def _let_in(self, now: Instant) -> bool:
-        if len(self._failed) > self._failed_max:
+        if len(self._failed) > self._failed_max or (self._course is not None and not self._course.is_open(now)):
             return False
         if self._moving[0] >= self._parallel_max[0]:
             self._note_bounds()
@@ -314,7 +363,11 @@ class _Rollout:
             key = member.key
             if attempt is not None and self._is_idle_first:
                 key = (attempt.gpu_pods, member.name)
-            heapq.heappush(self._lanes[self._lane(who)], (key, who))
+            stage = self._course.stage_of[who] if self._course is not None else 0
+            if self._course is not None and stage > self._course.stage:
+                self._later[stage].append((key, who))
+            else:
+                heapq.heappush(self._lanes[self._lane(who)], (key, who))
 
     def _lose(self, who: int, is_gone: bool, now: Instant) -> None:
         if is_gone:
@@ -330,7 +383,7 @@ class _Rollout:
             self._curve.append((now, self._available))
 
     def _result(self, *, in_detail: bool) -> Run:
-        end = self._last_at
+        end = max(self._last_at, self._course.ended_at) if self._course is not None else self._last_at
         lost = self._gpu_seconds_lost + sum(
             self._members[who].gpus * max(0.0, end - since) for who, since in self._lost_since.items()
         )
@@ -351,14 +404,23 @@ class _Rollout:
             failure=min(reasons, key=lambda reason: (-reasons[reason], reason), default=""),
             times=tuple(times) if in_detail else (),
             curve=tuple(self._curve) if in_detail else (),
+            parts=self._course.told() if self._course is not None else (),
+            fleet_at=self._course.fleet_at if self._course is not None else 0.0,
             is_parallel_bound=self._is_parallel_bound,
             is_unavailable_bound=self._is_gone_bound,
         )
 
     def _why_stopped(self) -> Why | None:
         """What keeps those who are left from starting, as `Tally.why_not` would say it; None where nobody is."""
+        course = self._course
+        if course is not None and course.why_stopped() is not None:
+            return course.why_stopped()
         if len(self._failed) > self._failed_max:
             return Why(HoldCode.FAILURE_BUDGET)
+        if course is not None and self._is_waiting and not course.is_open(self._now):
+            return Why(HoldCode.OUTSIDE_WINDOW)
+        if course is not None and not course.is_ended and not self._is_waiting:
+            return Why(HoldCode.PARALLEL_LIMIT)
         row = sorted((self._turn(lane, waiting), lane) for lane, waiting in self._lanes.items() if waiting)
         if not row:
             return None

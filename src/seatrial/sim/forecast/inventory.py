@@ -11,9 +11,12 @@ from typing import Final
 
 from seatrial.core.budget import losses
 from seatrial.core.errors import SeatrialError
+from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverRevision, Pod
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -35,20 +38,30 @@ class Inventory:
     admitted: tuple[Admission, ...] = ()
     gpus: Mapping[str, int] = field(default_factory=dict)
     """How many GPUs each node has."""
+    operator: OperatorFacts = OperatorFacts()  # noqa: RUF009  frozen
+    campaign: CampaignRecord | None = None
+    """Where the rollout's campaign stands; None before it begins."""
+    at: Instant = 0.0
+    """When the forecast begins, for windows alone."""
 
 
-def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = None) -> Inventory:
+def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = None, at: Instant = 0.0) -> Inventory:
     """The inventory of a cluster as seen, as if the target were published.
 
     Where everybody runs the target already, another version is taken for granted: a forecast is about the next upgrade.
     """
     published = {name: _publish(node, intent.target.driver.text) for name, node in seen.nodes.items()}
+    campaign = seen.rollout.campaign
     if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
         published = {name: _publish(node, intent.target.driver.text, always=True) for name, node in seen.nodes.items()}
+        campaign = None
     return Inventory(
         nodes=published,
         admitted=seen.rollout.admitted,
         gpus={name: gpus_per_node or losses.gpu_count(node) for name, node in published.items()},
+        operator=seen.operator,
+        campaign=campaign,
+        at=at,
     )
 
 

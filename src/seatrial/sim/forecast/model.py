@@ -16,6 +16,7 @@ from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.inventory import Inventory, NothingToForecast
 from seatrial.sim.forecast.paths import Kind, Station
+from seatrial.sim.forecast.schedule import Pace, pace_of, schedule_of
 from seatrial.sim.forecast.walks import Walk
 
 
@@ -67,6 +68,15 @@ class Model:
             )
             for name, node in sorted(inventory.nodes.items())
         ]
+        self.schedule = schedule_of(inventory, intent)
+        """The stages of a campaign; None where every node may go at once."""
+        self._paces: dict[int, Pace] = {}
+
+    def pace(self, seed: int) -> Pace | None:
+        """How long a campaign waits besides moving nodes, under one seed; None where it is none."""
+        if self.schedule is not None and seed not in self._paces:
+            self._paces[seed] = pace_of(self.schedule, self.behaviours, seed)
+        return self._paces.get(seed)
 
     @property
     def kind_count(self) -> int:

@@ -49,6 +49,14 @@ def why(stop: Why, outset: Outset, failure: str = "") -> str:
             return f"The nodes{of} move together or not at all, and one of them cannot be moved"
         case HoldCode.UNIT_TOO_LARGE:
             return f"{stop.size} nodes move together or not at all, and the limits{of} are smaller"
+        case HoldCode.NO_CANARY:
+            return (
+                "Too few nodes will do as canaries: Ready, not cordoned, not marked skip, with a driver that is Ready"
+            )
+        case HoldCode.FAILED:
+            return f"The canary fails, and the rollout is undone{reason}"
+        case HoldCode.OUTSIDE_WINDOW:
+            return "The windows of the next two weeks end before every node has started"
         case _:
             return f"Nodes under way do not come to their end, and that uses up maxParallelUpgrades{of}"
 
@@ -70,6 +78,12 @@ def what_next(stop: Why, outset: Outset) -> str:
             return "`seatrial node list` shows who cannot be moved, `seatrial why NODE` what it needs."
         case HoldCode.UNIT_TOO_LARGE:
             return f"Allow {stop.size} at a time and {stop.size} unavailable."
+        case HoldCode.NO_CANARY:
+            return "Make one so, or name others in spec.canary."
+        case HoldCode.FAILED:
+            return "Find out why it fails; then allow retries."
+        case HoldCode.OUTSIDE_WINDOW:
+            return "Widen the windows, or let more nodes start at a time."
         case _:
             return "`seatrial node list` shows who is under way, `seatrial why NODE` what it waits for."
 

@@ -26,6 +26,7 @@ from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.engine import Run, forecast
 from seatrial.sim.forecast.inventory import Inventory
 from seatrial.sim.forecast.model import Model
+from seatrial.sim.forecast.schedule import Part
 
 WORK_MIN: Final = 50_000
 """Nodes times samples times settings below which a second process costs more than it saves."""
@@ -65,6 +66,8 @@ class Sample(NamedTuple):
     """What it came to a stand by."""
     failure: str = ""
     """Why most of those failed that did."""
+    parts: tuple[tuple[Part, float], ...] = ()
+    """What its time was spent with, where it is a campaign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,11 @@ class Result:
     def seconds(self, share: float) -> float:
         """How long it takes, at most, in this share of the runs; infinite when fewer than that come to an end."""
         return quantile([sample.seconds for sample in self.samples], share)
+
+    def parts(self, share: float) -> tuple[tuple[Part, float], ...]:
+        """What the time was spent with in the run of that duration: the parts of a total, not totals of parts."""
+        seconds = self.seconds(share)
+        return next(sample.parts for sample in self.samples if sample.seconds == seconds)
 
     def gpu_hours_lost(self, share: float) -> float:
         return quantile([sample.gpu_hours_lost for sample in self.samples], share)
@@ -154,6 +162,7 @@ def sample_of(run: Run) -> Sample:
         failed_count=len(run.failed),
         stop=run.stop,
         failure=run.failure,
+        parts=run.parts,
     )
 
 
@@ -195,7 +204,7 @@ def _under_all(model: Model, settings: Sequence[Setting], seed: int) -> list[Sam
         known = _known(made, parallel, unavailable)
         if known is None:
             limits = Limits(parallel_max=parallel, unavailable_max=Share(amount=unavailable))
-            run = forecast(model, limits=limits, walks=walks, in_detail=False)
+            run = forecast(model, seed, limits=limits, walks=walks, in_detail=False)
             known = _Made(sample_of(run), run.is_parallel_bound, run.is_unavailable_bound)
         made[parallel, unavailable] = known
     return [made[_counts(setting, total)].sample for setting in settings]
@@ -278,7 +287,8 @@ class Band:
 def band(model: Model, setting: Setting, seeds: Iterable[int], *, points: int = CURVE_POINTS) -> Band:
     """The capacity under one setting."""
     runs = [forecast(model, seed, limits=setting.limits) for seed in seeds]
-    end = max((run.makespan_seconds for run in runs), default=0.0) or 1.0
+    # A bake of two days would leave the waves a few points: it begins with the fleet, in every run.
+    end = max((run.makespan_seconds - run.fleet_at for run in runs), default=0.0) or 1.0
     instants = tuple(end * place / (points - 1) for place in range(points))
     columns = list(zip(*(_sampled(run, instants) for run in runs), strict=True))
     return Band(
@@ -294,7 +304,7 @@ def _sampled(run: Run, instants: Sequence[float]) -> list[int]:
     """The curve of a run at these instants."""
     found, place = [], 0
     for instant in instants:
-        while place + 1 < len(run.curve) and run.curve[place + 1][0] <= instant:
+        while place + 1 < len(run.curve) and run.curve[place + 1][0] - run.fleet_at <= instant:
             place += 1
         found.append(run.curve[place][1] if run.curve else run.gpus_at_start)
     return found
