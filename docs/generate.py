@@ -25,7 +25,16 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from docs import chart_page, drawing, house_page, phases_page, rules_page, snapshot_page, telemetry_page
+from docs import (
+    chart_page,
+    drawing,
+    forecast_picture,
+    house_page,
+    phases_page,
+    rules_page,
+    snapshot_page,
+    telemetry_page,
+)
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.adapters.files.facts import schema as facts_schema
@@ -81,6 +90,7 @@ def pages() -> dict[str, str]:
         "docs/reference/matrix.schema.json": matrix_schema.matrix_schema_text(),
         "docs/reference/facts.schema.json": facts_schema.facts_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
+        "docs/pictures/forecast.svg": forecast_picture.picture(),
         "docs/pictures/node-states.svg": node_states_picture(),
         "docs/pictures/rollout-phases.svg": phases_page.picture(),
     }

@@ -1,10 +1,9 @@
-"""What `seatrial forecast` prints and writes, for people, for scripts and for a browser; and what it refuses."""
+"""What `seatrial forecast` prints, for people and for scripts; and what it refuses. The page: test_forecast_page.py."""
 
 from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -399,59 +398,6 @@ def test_without_a_rollout_it_is_said_that_canary_gates_and_bake_are_left_out(
 ) -> None:
     text = told(capsys, *SMALL)
     assert "and canary, gates, bake and waves, since no rollout says any (-f FILE, or --rollout)." in text
-
-
-# ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def page_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
-    file = tmp_path / "forecast.html"
-    data = data_of(capsys, *SMALL, *arguments, "--html", str(file))
-    return file.read_text(encoding="utf-8"), data
-
-
-@pytest.mark.parametrize("arguments", [(), ("--buffer", "0"), ("--failure-rate", "10%", "--max-failed", "19")])
-def test_the_pictures_of_the_page_are_well_formed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    page, _ = page_of(capsys, tmp_path, *arguments)
-    pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    assert pictures
-    for picture in pictures:
-        assert ET.fromstring(picture).get("aria-label")  # noqa: S314  our own text
-        assert "nan" not in picture.lower()
-        assert "inf" not in picture.lower()
-
-
-def test_the_page_fetches_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    page, _ = page_of(capsys, tmp_path)
-    assert not re.search(r"https?://|//[a-z]|src=|@import|url\(|<link", page)
-
-
-def test_the_figures_of_the_page_are_those_of_the_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    page, data = page_of(capsys, tmp_path)
-    found = re.search(r'<script type="application/json" id="forecast">(.*?)</script>', page, re.DOTALL)
-    assert found
-    assert json.loads(found[1]) == data
-    rows = re.findall(r"<tr class=\"(.*?)\">(.*?)</tr>", page)
-    assert len(rows) == len(data["settings"]) + 1
-    for (kind, cells), row in zip(rows, data["settings"], strict=False):
-        texts = re.findall(r"<td>(.*?)</td>", cells)
-        assert texts[:2] == [str(row["parallel"] or "any"), row["unavailable"]]
-        assert texts[4] == f"{row['gpu_hours_lost_p50']:,.1f}"
-        assert texts[6] == f"{row['least_capacity']:.1%}"
-        assert (kind == "chosen") is row["is_recommended"]
-
-
-def test_names_of_others_do_not_become_markup(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    odd = portable.written(tmp_path / "<b>&fleet.json", portable.a_node("n1"))
-    file = tmp_path / "page.html"
-    told(capsys, "forecast", "--snapshot", str(odd), "--samples", "1", "--html", str(file))
-    body = file.read_text(encoding="utf-8").partition("<script")[0]
-    assert "<b>&fleet" not in body
-    assert "&lt;b&gt;&amp;fleet.json" in body
 
 
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────
