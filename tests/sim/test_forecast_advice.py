@@ -192,6 +192,13 @@ def test_where_nobody_can_be_moved_there_is_nothing_to_do() -> None:
             "allow retries",
         ),
         (
+            Why(HoldCode.CANARY_CLOSED, "", 2),
+            WELL,
+            "",
+            "Canaries stay closed until their gates have passed, and the limits let in fewer than there are",
+            "Allow 2 at a time and 2 unavailable, or take fewer canaries.",
+        ),
+        (
             Why(HoldCode.NO_CANARY),
             WELL,
             "",

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seatrial.core.budget.capacity import Why
 from seatrial.core.holds import HoldCode
@@ -140,6 +142,23 @@ def test_where_no_node_will_do_as_a_canary_it_never_begins() -> None:
     assert (run.stop, run.times) == (Why(HoldCode.NO_CANARY), ())
 
 
+def test_canaries_stay_closed_until_their_gates_have_passed_and_count_until_then() -> None:
+    two = an_intent(a_campaign(canary=Canary(count=2, nodes=("node-0", "node-1"))))
+    run = run_of(two, parallel=2)
+    assert run.curve[:2] == ((0, 7 * 8), (300 + 120, 9 * 8))
+    assert [each.ended_at for each in run.times[:2]] == [420, 420]
+    assert dict(run.parts)[Part.CANARY] == 300
+
+
+def test_canaries_that_wait_for_each_other_stop_it_as_they_do_the_campaign() -> None:
+    two = an_intent(a_campaign(canary=Canary(count=2)))
+    run = run_of(two, parallel=1)
+    assert run.stop == Why(HoldCode.CANARY_CLOSED, "", 2)
+    assert played(9, replace(two, policy=builders.an_intent(parallel_max=1).policy)).phase is RolloutPhase.CANARY
+    free = an_intent(a_campaign(canary=Canary(count=2), gates=()))
+    assert run_of(free, parallel=1).stop is None
+
+
 def test_a_wave_waits_for_a_member_that_cannot_start_as_long_as_its_upgrade_might_have_taken() -> None:
     inventory = invented(9, gpus_per_node=8, pods_per_node=0, target=TARGET)
     silent = replace(inventory.nodes["node-8"], facts=replace(inventory.nodes["node-8"].facts, is_ready=False))
@@ -209,31 +228,55 @@ def test_every_setting_of_a_campaign_is_what_a_forecast_of_it_alone_gives() -> N
 
 # ── as the campaign itself goes ──────────────────────────────────────────────────────────────────────────────────────
 
-SLACK_SECONDS = 60.0
-"""For all of a campaign: its own writes take a moment each in the simulated world, and none in a forecast."""
+SLACK_SECONDS = 1.0
+"""For all of a campaign: its own writes take a moment in the simulated world, and none in a forecast."""
+SECONDS = {what: 8.0 + number for number, what in enumerate(REACTIONS)}
+OPENINGS = ((0.0, HOUR), (5 * HOUR, 5 * HOUR + 500.0), (7 * HOUR, 99 * HOUR))
 
 
-@pytest.mark.parametrize("openings", [None, ((0.0, HOUR), (5 * HOUR, 5 * HOUR + 500.0), (7 * HOUR, 99 * HOUR))])
-def test_the_total_is_that_of_a_campaign_in_the_simulated_world(
-    openings: tuple[tuple[float, float], ...] | None,
-) -> None:
-    seconds = {what: 8.0 + number for number, what in enumerate(REACTIONS)}
-    still = {what: Delay(seconds=seconds.get(what, 0.1)) for what in (*DELAYS, *OUTSIDE_DELAYS)}
-    delays = still | {outer.PROBED: Delay(seconds=100.0)}
-    fleet = [new_node(f"n{number}", running=builders.OLD, wanted=builders.OLD) for number in range(9)]
-    intent = an_intent(a_campaign(openings=openings), parallel_max=2, unavailable_max="100%")
-    world = World(fleet, intent, delays=delays, outside=Outside(operator=outer.cluster_policy(builders.OLD.version)))
-    asyncio.run(run_forever(world.ports(_NoJournal()), Memory(0.0), on_report=lambda _: None, is_over=lambda _: False))
-    record = world.rollout.campaign
-    assert record is not None
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_the_total_is_that_of_a_campaign_in_the_simulated_world(data: st.DataObject) -> None:
+    count, canary_count = data.draw(st.integers(3, 12)), data.draw(st.integers(1, 2))
+    campaign = a_campaign(
+        canary=Canary(count=canary_count),
+        bake=Bake(seconds=data.draw(st.sampled_from([0.0, 600.0, 2 * HOUR])), every_seconds=HOUR),
+        waves=Waves(
+            growth=data.draw(st.sampled_from([Growth.FIXED, Growth.LINEAR, Growth.EXPONENTIAL])),
+            first=Share(amount=data.draw(st.integers(1, 4))),
+            step=Share(amount=1),
+            pause_seconds=data.draw(st.sampled_from([0.0, 600.0])),
+        ),
+        openings=data.draw(st.sampled_from([None, OPENINGS])),
+    )
+    parallel = data.draw(st.integers(canary_count, 4))
+    intent = an_intent(campaign, parallel_max=parallel, unavailable_max="100%")
+    record = played(count, intent)
     assert record.phase is RolloutPhase.DONE
-    published = [new_node(f"n{number}", running=builders.OLD, wanted=builders.NEW) for number in range(9)]
-    behaviours = Behaviours(durations={what: Constant(each) for what, each in seconds.items()}, gates=Constant(100.0))
-    model = Model(Inventory(nodes={node.name: node for node in published}), intent, behaviours)
-    run = forecast(model)
+    published = [new_node(f"n{number:02}", running=builders.OLD, wanted=builders.NEW) for number in range(count)]
+    behaviours = Behaviours(durations={what: Constant(each) for what, each in SECONDS.items()}, gates=Constant(100.0))
+    run = forecast(Model(Inventory(nodes={node.name: node for node in published}), intent, behaviours))
+    assert run.stop is None
     assert run.makespan_seconds == pytest.approx(record.history[-1].at, abs=SLACK_SECONDS)
     waved_at = next(turn.at for turn in record.history if turn.phase is RolloutPhase.WAVING)
     assert run.fleet_at == pytest.approx(waved_at, abs=SLACK_SECONDS)
+    assert sum(seconds for _, seconds in run.parts) == pytest.approx(run.makespan_seconds)
+
+
+def played(count: int, intent: Intent) -> CampaignRecord:
+    """What a campaign wrote down that `decide` has brought as far as it goes."""
+    still = {what: Delay(seconds=SECONDS.get(what, 0.01)) for what in (*DELAYS, *OUTSIDE_DELAYS)}
+    nodes = [new_node(f"n{number:02}", running=builders.OLD, wanted=builders.OLD) for number in range(count)]
+    world = World(
+        nodes,
+        intent,
+        delays=still | {outer.PROBED: Delay(seconds=100.0)},
+        outside=Outside(operator=outer.cluster_policy(builders.OLD.version)),
+    )
+    asyncio.run(run_forever(world.ports(_NoJournal()), Memory(0.0), on_report=lambda _: None, is_over=lambda _: False))
+    record = world.rollout.campaign
+    assert record is not None
+    return record
 
 
 class _NoJournal:

@@ -189,7 +189,7 @@ def _table(data: dict[str, Any]) -> str:
     rows = (*data["settings"], data["at_once"])
     body = "".join(_table_row(row, data) for row in rows)
     causes = dict.fromkeys(stop["why"] for row in rows for stop in row["stops"])
-    told = "".join(f'<p class="soft">Stopped: {escape(cause)}.</p>' for cause in causes)
+    told = "".join(f'<p class="soft">Why it stops: {escape(cause)}.</p>' for cause in causes)
     names = "".join(f"<th{_more(place)}>{name}</th>" for place, name in enumerate(head))
     table = f'<table class="settings"><tr>{names}</tr>{body}</table>'
     return f'<div class="scroll">{table}</div>{told}'

@@ -51,7 +51,7 @@ def legend(data: dict[str, Any]) -> list[str]:
     rows = (*data["settings"], data["at_once"])
     found = [f"{MARK}recommended"] if any(row["is_recommended"] for row in rows) else []
     causes = dict.fromkeys(stop["why"] for row in rows for stop in row["stops"])
-    return [*found, *(f"stops: {cause}." for cause in causes)]
+    return [*found, *(f"Why it stops: {cause}." for cause in causes)]
 
 
 def parts(data: dict[str, Any]) -> list[str]:

@@ -27,6 +27,10 @@ class Course:
         self.canaries = frozenset(
             who for who, member in enumerate(model.members) if member.name in model.schedule.canaries
         )
+        self.closed = frozenset(who for who, member in enumerate(model.members) if member.name in model.schedule.closed)
+        """Canaries that are not opened before their gates have passed."""
+        self.frees_at: Instant | None = None
+        """When they have; None before that is known."""
         self.stage = -1
         """The one that is open; one before the first, and as many as there are when all are through."""
         self.is_undone = False
@@ -62,6 +66,7 @@ class Course:
             stage = self._schedule.stages[self.stage]
             is_last = self.stage + 1 == len(self._schedule.stages)
             if stage.part is Part.CANARY:
+                self.frees_at = now + self._pace.gates
                 self._leave({Part.GATES: self._pace.gates, Part.BAKE: self._pace.bake}, now)
             else:
                 pause = self._schedule.campaign.waves.pause_seconds
@@ -79,7 +84,7 @@ class Course:
 
     def alarm_at(self, now: Instant, *, is_waiting: bool) -> Instant | None:
         """When something is due that no node brings about, if nobody was told yet."""
-        due = [self._next_at, None if self.is_ended or self.stage < 0 else self._least_until]
+        due = [self._next_at, self.frees_at, None if self.is_ended or self.stage < 0 else self._least_until]
         if is_waiting and not self.is_open(now):
             due.append(windows.next_opening(self._schedule.openings, now))
         found = min((at for at in due if at is not None and at > now), default=None)

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from seatrial.core.budget.capacity import Why
+from seatrial.core.budget.capacity import WHOLE, Why
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
@@ -128,6 +128,8 @@ class _Rollout:
         """Which stage is open, where the rollout has some."""
         self._later: dict[int, list[tuple[tuple[float | str, ...], int]]] = defaultdict(list)
         """Who waits for a stage that is not open yet, by its number."""
+        self._kept: list[tuple[int, Standing]] = []
+        """Canaries that are proven and stay closed, and how they stand once they are opened."""
         self._standing = [NOBODY] * len(self._members)
         self._is_counted = [
             member.start.standing.is_held or not member.start.standing.is_unavailable for member in self._members
@@ -189,6 +191,11 @@ class _Rollout:
         course = self._course
         if course is None:
             return
+        if course.frees_at is not None and now >= course.frees_at:
+            course.closed = frozenset()
+            for who, standing in self._kept:
+                self._stand(who, standing, now)
+            self._kept.clear()
         while course.opens_at(now, is_over=self._is_stage_over(course)) == now:
             course.open(now)
             for key, who in self._later.pop(course.stage, ()):
@@ -200,7 +207,7 @@ class _Rollout:
 
     def _is_stage_over(self, course: Course) -> bool:
         """Whether nobody of the open stages is at work or about to be."""
-        if self._moving[0] or self._is_waiting or len(self._failed) > self._failed_max:
+        if self._moving[0] > len(self._kept) or self._is_waiting or len(self._failed) > self._failed_max:
             return False
         if course.is_first and any(who in course.canaries for _, who, _ in self._events):
             return False  # a canary that failed is tried again
@@ -333,7 +340,12 @@ class _Rollout:
         attempt = self._current[who]
         if attempt is None:
             return
-        self._stand(who, attempt.changes[place][1], now)
+        after = attempt.changes[place][1]
+        is_through = not (after.is_under_way or after.is_failed or after.is_wishing)
+        if is_through and self._course is not None and who in self._course.closed:
+            self._kept.append((who, after))
+            after = after._replace(is_under_way=True, is_held=True, is_unavailable=True)
+        self._stand(who, after, now)
         if place + 1 < len(attempt.changes):
             # To the microsecond: what happens to two nodes at one instant must not be told apart by a rounded sum.
             at = round(self._began[who] + attempt.changes[place + 1][0], 6)
@@ -428,6 +440,8 @@ class _Rollout:
         if self._is_torn(lane[2]):
             return Why(HoldCode.UNIT_UNFIT, lane[2])
         group = self._unit(lane[2]) if lane[2] else [self._lanes[lane][0][1]]
+        if self._kept:
+            return Why(HoldCode.CANARY_CLOSED, WHOLE, len(self._kept) + len(group))
         inside, new = self._asked_of(group)
         for scope, count in inside.items():
             name = self._scope_names[scope]

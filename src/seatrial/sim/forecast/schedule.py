@@ -23,6 +23,7 @@ from seatrial.core.campaign.step import wave_order
 from seatrial.core.judging.findings import BASELINE_MIN
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Point, RolloutPhase, Via
 from seatrial.core.model.gates import default_suite
+from seatrial.core.model.gates.closed import kept_closed
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -71,6 +72,8 @@ class Schedule:
     """Where it stands when the forecast begins."""
     stages: tuple[Stage, ...]
     canaries: frozenset[str]
+    closed: frozenset[str]
+    """Canaries that stay closed, and count, until their gates have passed."""
     openings: Stretches | None
     """When nodes may start, counted from the start of the forecast; None where they always may."""
     margin_seconds: float = 0.0
@@ -112,10 +115,18 @@ def schedule_of(inventory: Inventory, intent: Intent) -> Schedule | None:
         record=record,
         stages=_stages(view),
         canaries=frozenset(canaries),
+        closed=_closed(view),
         openings=_counted_from(campaign.openings, inventory.at),
         margin_seconds=view.mover.margin_seconds,
         is_lacking=not is_begun and len(canaries) < wanted,
     )
+
+
+def _closed(view: View) -> frozenset[str]:
+    """Who stays closed until gates have passed on its GPUs: whom we close ourselves."""
+    phase = RolloutPhase.CANARY if view.record.phase is RolloutPhase.PROPOSED else view.record.phase
+    found = kept_closed(replace(view.record, phase=phase), view.campaign)
+    return frozenset() if view.mover.starts_by_itself else found
 
 
 def _stages(view: View) -> tuple[Stage, ...]:

@@ -53,6 +53,8 @@ def why(stop: Why, outset: Outset, failure: str = "") -> str:
             return (
                 "Too few nodes will do as canaries: Ready, not cordoned, not marked skip, with a driver that is Ready"
             )
+        case HoldCode.CANARY_CLOSED:
+            return "Canaries stay closed until their gates have passed, and the limits let in fewer than there are"
         case HoldCode.FAILED:
             return f"The canary fails, and the rollout is undone{reason}"
         case HoldCode.OUTSIDE_WINDOW:
@@ -80,6 +82,8 @@ def what_next(stop: Why, outset: Outset) -> str:
             return f"Allow {stop.size} at a time and {stop.size} unavailable."
         case HoldCode.NO_CANARY:
             return "Make one so, or name others in spec.canary."
+        case HoldCode.CANARY_CLOSED:
+            return f"Allow {stop.size} at a time and {stop.size} unavailable, or take fewer canaries."
         case HoldCode.FAILED:
             return "Find out why it fails; then allow retries."
         case HoldCode.OUTSIDE_WINDOW:
