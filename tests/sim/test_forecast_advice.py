@@ -64,7 +64,7 @@ def test_without_a_buffer_a_window_is_advised() -> None:
     assert advice.text == (
         "Take a maintenance window: all nodes at once, without canary or waves, need 3 min 20 s in half of the runs, "
         "4 min 20 s in nine of ten; plan the latter. With a buffer of 0 every rolling upgrade takes capacity from "
-        "somebody. Could you spare 1%, 1 at a time with 5% unavailable, would do it in 2 h 0 min."
+        "somebody. Could you spare 1%, 1 at a time with 5% unavailable would do it in 2 h 0 min."
     )
 
 
@@ -116,7 +116,7 @@ def test_a_setting_beyond_the_buffer_that_would_end_is_told_of_but_not_recommend
     advice = advise([stuck, QUICK], WHOLE, 0.1, replace(WELL, cordoned=("gpu-7",)))
     assert advice.setting is None
     assert advice.figures == "every setting that stays within 10% stops."
-    assert "Could you spare 25%, 25 at a time with 25% unavailable, would do it in 5 min." in advice.besides
+    assert "Could you spare 25%, 25 at a time with 25% unavailable would do it in 5 min." in advice.besides
 
 
 def test_a_window_is_not_advised_where_all_at_once_stops() -> None:

@@ -156,7 +156,7 @@ def _with_more(results: Sequence[Result], buffer: float) -> list[str]:
         return []
     gentle = max(found, key=lambda each: (each.least_share, -each.seconds(0.5)))
     needed = math.ceil((1 - gentle.least_share) * 100 - 1e-9)
-    return [f"Could you spare {needed}%, {gentle.setting}, would do it in {span(gentle.seconds(0.5))}."]
+    return [f"Could you spare {needed}%, {gentle.setting} would do it in {span(gentle.seconds(0.5))}."]
 
 
 def _sized(setting: Setting) -> str:
