@@ -39,7 +39,7 @@ class Model:
 
     def __init__(self, inventory: Inventory, intent: Intent, behaviours: Behaviours) -> None:
         if not inventory.nodes:
-            raise NothingToForecast("There is no node to upgrade. See `seatrial node list`, or give --nodes.")
+            raise NothingToForecast("There is no node to upgrade. See `seatrial node get`, or give --nodes.")
         self.inventory, self.intent, self.behaviours = inventory, intent, behaviours
         self._starts: dict[Kind, Station] = {}
         budget = capacity.budget_of(inventory.nodes, (), intent)

@@ -77,7 +77,7 @@ def what_next(stop: Why, outset: Outset) -> str:
         case HoldCode.UNAVAILABLE_LIMIT:
             return "Find out why they fail; then allow retries, or raise maxUnavailable."
         case HoldCode.UNIT_UNFIT:
-            return "`seatrial node list` shows who cannot be moved, `seatrial why NODE` what it needs."
+            return "`seatrial node get` shows who cannot be moved, `seatrial why NODE` what it needs."
         case HoldCode.UNIT_TOO_LARGE:
             return f"Allow {stop.size} at a time and {stop.size} unavailable."
         case HoldCode.NO_CANARY:
@@ -89,7 +89,7 @@ def what_next(stop: Why, outset: Outset) -> str:
         case HoldCode.OUTSIDE_WINDOW:
             return "Widen the windows, or let more nodes start at a time."
         case _:
-            return "`seatrial node list` shows who is under way, `seatrial why NODE` what it waits for."
+            return "`seatrial node get` shows who is under way, `seatrial why NODE` what it waits for."
 
 
 def why_nothing_moves(outset: Outset) -> str:
