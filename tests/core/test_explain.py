@@ -211,6 +211,12 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.NO_WAY_BACK: (proposed(an_old_node(driver=a_driver(version="")), operator=an_operator("")), CAREFUL),
     HoldCode.NOTHING_TO_PUBLISH: (proposed(operator=OperatorFacts()), CAREFUL),
     HoldCode.NOBODY_MAY_START: (proposed(an_old_node()), replace(CAREFUL, policy=an_intent(unavailable_max=0).policy)),
+    HoldCode.CANARIES_CROWDED: (
+        proposed(an_old_node(), an_old_node("n2"), an_old_node("n3")),
+        replace(
+            careful(canary=Canary(count=2), gates=(SPEED,)), policy=an_intent(parallel_max=1, unavailable_max=3).policy
+        ),
+    ),
     HoldCode.HALF_DONE: (proposed(an_old_node(), a_node("n2", NodePhase.CORDON_REQUIRED)), CAREFUL),
     HoldCode.SOURCE_UNREACHABLE: (proposed(source=a_source(trouble="connection refused.")), careful(has_source=True)),
     HoldCode.SOURCE_STALE: (

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from seatrial.core.campaign import canary, preflight
+from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Canary, Mode, Point, Via
+from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from tests.builders import (
@@ -28,6 +30,8 @@ from tests.builders import (
     an_old_node,
     an_operator,
 )
+
+GPU_GATE = Gate(name="speed", image="probes:1", probe="performance")
 
 
 def why_not(*nodes: NodeSeen, campaign: dict[str, Any] | None = None, **changes: Any) -> tuple[Hold, ...]:
@@ -173,3 +177,30 @@ def test_a_person_may_have_to_say_yes() -> None:
 def test_a_window_has_to_be_open() -> None:
     assert why_not(campaign={"openings": ((NOW + 60, NOW + 90),)}) == told(HoldCode.OUTSIDE_WINDOW, until=NOW + 60)
     assert why_not(campaign={"openings": ((NOW, NOW + 90),)}) == ()
+
+
+@pytest.mark.parametrize(
+    ("parallel_max", "unavailable_max", "count", "gates", "is_told"),
+    [
+        (1, 3, 2, (GPU_GATE,), True),
+        (3, 1, 2, (GPU_GATE,), True),
+        (2, 2, 2, (GPU_GATE,), False),
+        (0, 2, 2, (GPU_GATE,), False),
+        (1, 1, 1, (GPU_GATE,), False),
+        (1, 1, 2, (), False),
+    ],
+    ids=["one at once", "one unavailable", "room", "no limit", "one canary", "no gate closes them"],
+)
+def test_canaries_that_would_wait_for_each_other_are_told_before_anything_begins(
+    parallel_max: int, unavailable_max: int, count: int, gates: tuple[Gate, ...], is_told: bool
+) -> None:
+    intent = an_intent(
+        parallel_max=parallel_max,
+        unavailable_max=unavailable_max,
+        campaign=a_campaign(canary=Canary(count=count), gates=gates),
+    )
+    seen = a_snapshot(
+        *(an_old_node(name) for name in ("n1", "n2", "n3")), campaign=a_campaign_record(), operator=an_operator()
+    )
+    codes = {held.code for held in decide(seen, intent, NOW).waits}
+    assert (HoldCode.CANARIES_CROWDED in codes) is is_told

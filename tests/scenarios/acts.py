@@ -272,6 +272,8 @@ LEDGER: Final = RolloutRecord(
                 count=7,
             ),
         ),
+        done=1,
+        total=8,
     ),
     summarised_at=AT,
     lost_gpu_seconds=12.5,
@@ -282,6 +284,7 @@ LEDGER: Final = RolloutRecord(
     campaign=CampaignRecord(
         phase=RolloutPhase.PAUSED,
         entered_at=AT,
+        rejected="2 nodes failed in the waves, 1 may",
         paused_in=RolloutPhase.WAVING,
         mode=Mode.DELEGATED,
         canaries=(FIRST,),

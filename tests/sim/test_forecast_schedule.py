@@ -154,7 +154,8 @@ def test_canaries_that_wait_for_each_other_stop_it_as_they_do_the_campaign() -> 
     two = an_intent(a_campaign(canary=Canary(count=2)))
     run = run_of(two, parallel=1)
     assert run.stop == Why(HoldCode.CANARY_CLOSED, "", 2)
-    assert played(9, replace(two, policy=builders.an_intent(parallel_max=1).policy)).phase is RolloutPhase.CANARY
+    held = played(9, replace(two, policy=builders.an_intent(parallel_max=1).policy))
+    assert held.phase is RolloutPhase.PROPOSED, "it is told before anything begins"
     free = an_intent(a_campaign(canary=Canary(count=2), gates=()))
     assert run_of(free, parallel=1).stop is None
 

@@ -36,6 +36,7 @@ class HoldCode(StrEnum):
     NO_WAY_BACK = "no-way-back"
     NOTHING_TO_PUBLISH = "nothing-to-publish"
     NOBODY_MAY_START = "nobody-may-start"
+    CANARIES_CROWDED = "canaries-crowded"
     HALF_DONE = "half-done"
     SOURCE_UNREACHABLE = "source-unreachable"
     SOURCE_STALE = "source-stale"

@@ -576,7 +576,8 @@ JOBS, PROBE_PODS, JOB_EVENTS = (
     keys.events_path(keys.HOME),
 )
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=1, attempt=1)
-PENDING = Measurement(gate="nccl", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING)
+JOB = f"{keys.HOME}/gate-nccl-n1-1-1-3718c47ba0"
+PENDING = Measurement(gate="nccl", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING, job=JOB)
 
 
 def a_campaign(name: str = "spring", **fields: Any) -> dict[str, Any]:
@@ -652,7 +653,7 @@ async def test_a_probe_is_followed_to_its_end_and_its_last_words_are_its_pods() 
         await until(observer, lambda seen: seen.measurements == (PENDING,))
         kinds.tell("ADDED", PROBE_PODS, a_probe_pod("bandwidth is low", version="102"))
         kinds.tell("MODIFIED", JOBS, a_probe("Failed", version="103"))
-        failed = replace(PENDING, verdict=GateVerdict.FAILED, detail="exit code 1: bandwidth is low")
+        failed = replace(PENDING, verdict=GateVerdict.FAILED, detail="exit code 1: bandwidth is low", job="")
         await until(observer, lambda seen: seen.measurements == (failed,))
         kinds.tell("DELETED", JOBS, a_probe("Failed", version="104"))
         await until(observer, lambda seen: seen.measurements == ())

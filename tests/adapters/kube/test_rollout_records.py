@@ -214,7 +214,13 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         resource_version="40",
         admitted=(Admission(node="gpu-01", attempt=1), Admission(node="gpu-02", attempt=3)),
         summary=Summary(
-            state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),), told=TOLD, waiting=WAITING
+            state="progressing",
+            counts=(("upgrade-done", 2),),
+            holds=(("skipped", 1),),
+            told=TOLD,
+            waiting=WAITING,
+            done=2,
+            total=7,
         ),
         summarised_at=AT,
         lost_gpu_seconds=28800.125,
@@ -232,6 +238,9 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             "state": "progressing",
             "admitted": [{"node": "gpu-01", "attempt": 1}, {"node": "gpu-02", "attempt": 3}],
             "counts": {"upgrade-done": 2},
+            "done": "2/7",
+            "why": "it is paused",
+            "phase": "Progressing",
             "holds": {"skipped": 1},
             "waits": [
                 {

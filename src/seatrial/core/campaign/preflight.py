@@ -23,6 +23,7 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         why_source(view) if view.campaign.has_source else _why_no_home(view),
         _no_canary(view, chosen),
         why_nobody(view),
+        why_crowded(view),
         comparing.unprovable(view),
         _half_done(view),
         *view.mover.why_unpublishable(view),
@@ -133,3 +134,20 @@ def _half_done(view: View) -> Hold | None:
     """
     found = view.mover.half_done(view)
     return view.hold(HoldCode.HALF_DONE, nodes=", ".join(found[:5]), count=len(found)) if found else None
+
+
+def why_crowded(view: View) -> Hold | None:
+    """Which limit has too little room for canaries that stay closed until gates have passed on all of them."""
+    names = view.record.canaries or canary.choose(view.nodes, view.campaign.canary)
+    is_due = view.mover.closes and any(gate.wants_gpus and not gate.is_soak for gate in view.campaign.gates)
+    if not is_due or len(names) < 2:
+        return None
+    budget = capacity.budget_of(view.nodes, (), view.intent)
+    for name, scope in sorted(budget.scopes.items()):
+        units = {budget.unit_of.get(each, each) for each in names if name in budget.around(each)}
+        limit = min(scope.parallel_max, scope.unavailable_max)
+        if 0 < limit < len(units):
+            where = {"scope": scope.name} if scope.name else {}
+            since = view.record.entered_at or None
+            return hold(view.name, HoldCode.CANARIES_CROWDED, where, since=since, count=len(units), limit=limit)
+    return None

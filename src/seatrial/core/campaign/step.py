@@ -215,7 +215,7 @@ def _move_canaries(view: View) -> Course:
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
     told = view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
-    told = view.mover.at_work(view, record.canaries, told)
+    told = preflight.why_crowded(view) or view.mover.at_work(view, record.canaries, told)
     return _let_start(view, _with_units(view, record.canaries), told)
 
 

@@ -274,6 +274,8 @@ class Mover(ABC):
     is_automatic: ClassVar[bool] = True
     """A machine moves the nodes, as many at once as the budget lets it; people are not kept to a budget or a pace."""
     counts_losses: ClassVar[bool] = False
+    closes: ClassVar[bool] = False
+    """Whether it closes nodes itself, so that a canary can stay closed until its gates have passed."""
     """It knows how long each node was gone for its users."""
     starts_by_itself: ClassVar[bool] = False
     """It starts whoever is not kept out, when it comes to look."""

@@ -35,6 +35,8 @@ from seatrial.core.words import causes
 from seatrial.core.words.somebody import ASKED_FOR, NEEDS_SOMEBODY
 
 _STOPPING: Final = frozenset(code.value for code in NEEDS_SOMEBODY)
+MESSAGE_MAX: Final = 400
+"""How long the first part of a message may be."""
 WHY_MAX: Final = 60
 """How much of a sentence a column has room for."""
 _UNDONE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
@@ -155,7 +157,9 @@ _ORDERED: Final = frozenset(_camel(code.value) for code in ASKED_FOR)
 def _holds_text(record: RolloutRecord, codes: Collection[str]) -> str:
     cause = _cause(record, codes)
     if cause is not None:
-        return f"{_about(cause)}{cause.why}. {cause.next_step}"
+        # Four conditions may say it: others' words are cut, and what to do is not.
+        why = foreign.lines(f"{_about(cause)}{cause.why}", MESSAGE_MAX)
+        return f"{why}. {cause.next_step}"
     counts = dict(_summary(record).holds)
     told = ", ".join(f"{code} ({counts[code]})" for code in codes if code in counts)
     return f"waiting: {told}; `seatrial status` explains" if told else f"nobody waits; it is {_where(record)}"

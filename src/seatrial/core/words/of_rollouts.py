@@ -104,6 +104,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Set maxUnavailable there to 1 or more (spec.limits or spec.domains of the rollout, or the upgradePolicy of "
         "the ClusterPolicy or NVIDIADriver).",
     ),
+    HoldCode.CANARIES_CROWDED: says(
+        "{count} canaries stay closed together until their gates have passed on all of them, and the "
+        "limits{scope_text} have room for {limit}, so they would wait for each other for ever",
+        "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or take fewer canaries (spec.canary).",
+    ),
     HoldCode.HALF_DONE: says(
         "nodes are half-way through another upgrade, or failed in it: {count}, first {nodes}",
         "See what would become of each with `seatrial rollout adopt --dry-run`, then let it finish or undo them.",

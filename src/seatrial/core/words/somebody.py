@@ -24,6 +24,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.NO_WAY_BACK,
         HoldCode.NOTHING_TO_PUBLISH,
         HoldCode.POOL_MISSING,
+        HoldCode.CANARIES_CROWDED,
         HoldCode.HALF_DONE,
         HoldCode.MATRIX_PROBLEM,
         HoldCode.MATRIX_CHANGED,

@@ -38,6 +38,7 @@ class Direct(Drivers):
     who: ClassVar[str] = "seatrial"
     who_moves: ClassVar[str] = "seatrial moves the nodes"
     counts_losses: ClassVar[bool] = True
+    closes: ClassVar[bool] = True
 
     def switches(self, view: View) -> tuple[Switch, ...]:
         return publishing.switches_before(view) if view.campaign.publish is not Via.NOBODY else ()
