@@ -54,7 +54,6 @@ def test_the_launcher_starts_the_plugin_and_its_completion_through_links(unpacke
     offered = run(unpacked / "kubectl_complete-seatrial", "rollout", "st")
     assert offered.stdout.splitlines() == [
         "start\tstart a rollout: canary first, then waves",
-        "status\tshow where it stands, as a tree",
         ":4",
     ]
 
