@@ -255,7 +255,7 @@ def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
             "standing": "moving",
             "state": "drain",
             "driver": "570.124.06",
-            "since": builders.NOW - 60,
+            "since": "1970-01-01T00:15:40Z",
             "hold": {
                 "subject": "n3",
                 "code": "evicting",

@@ -25,6 +25,7 @@ from seatrial.core.movers import returning
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
+from seatrial.core.text.moments import moment
 from seatrial.core.words import causes, speeds
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
         "from": picture.before,
         "source": picture.source,
         "phase": record.phase.value,
-        "since": record.entered_at,
+        "since": moment(record.entered_at),
         "pausedIn": record.paused_in.value if record.paused_in else None,
         "mode": picture.mode,
         "why": record.why,
@@ -222,7 +223,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
                 "round": each.round,
                 "verdict": each.said,
                 "detail": each.detail,
-                "at": each.at,
+                "at": moment(each.at),
             }
             for each in record.gates
         ],
@@ -247,7 +248,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
         "holds": [
             told_data(each.nodes[0] if isinstance(each, Waiting) else picture.name, each) for each in picture.told
         ],
-        "said": {"by": "here" if picture.written_at is None else "controller", "at": picture.written_at},
+        "said": {"by": "here" if picture.written_at is None else "controller", "at": moment(picture.written_at)},
         "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
         "lostGpuHours": picture.lost_gpu_hours,
         "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
@@ -263,14 +264,14 @@ def told_data(subject: str, told: Told) -> dict[str, Any]:
         "code": str(told.code),
         "why": told.why,
         "next": told.next_step,
-        "since": told.since,
-        "until": told.until,
+        "since": moment(told.since),
+        "until": moment(told.until),
     }
 
 
 def turn_data(turn: Turn) -> dict[str, Any]:
     """One change of phase."""
-    return {"phase": turn.phase.value, "at": turn.at, "why": turn.why}
+    return {"phase": turn.phase.value, "at": moment(turn.at), "why": turn.why}
 
 
 def _node_data(line: NodeLine) -> dict[str, Any]:
@@ -279,7 +280,7 @@ def _node_data(line: NodeLine) -> dict[str, Any]:
         "standing": line.standing.value,
         "state": line.state,
         "driver": line.driver,
-        "since": line.since,
+        "since": moment(line.since),
         "hold": told_data(line.name, line.told) if line.told else None,
     }
 

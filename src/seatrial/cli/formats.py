@@ -11,7 +11,6 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -41,11 +40,6 @@ def add_output(parser: argparse.ArgumentParser, *more: str) -> None:
         metavar="FORMAT",
         help=f"how to print it: {', '.join(formats)}",
     )
-
-
-def moment(at: float) -> str:
-    """An instant as scripts and people read it: RFC 3339, to the second."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_document(output: str) -> bool:

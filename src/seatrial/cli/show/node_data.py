@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from seatrial.core.text.moments import moment
+
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
     from seatrial.core.holds import Hold
@@ -25,7 +27,7 @@ def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
         "state": record.phase.value if record else "",
         "nvidiaState": facts.nvidia_state,
         "attempt": record.attempt if record else 0,
-        "since": record.entered_at if record else None,
+        "since": moment(record.entered_at) if record else None,
         "reason": record.reason if record else "",
         "trouble": record.trouble if record else "",
         "failures": record.failures if record else 0,
@@ -47,8 +49,8 @@ def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
             "code": held.code.value,
             "why": explain.why(held),
             "next": explain.next_step(held),
-            "since": held.since,
-            "until": held.until,
+            "since": moment(held.since),
+            "until": moment(held.until),
         }
         if held
         else None,

@@ -18,6 +18,7 @@ from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns
 from seatrial.core.budget import capacity, losses
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _rollout_data(found: Look, sight: Sight, waiting: Waits) -> dict[str, Any]:
             "total": total,
         },
         "exitCode": int(ending.exit_of(found)),
-        "said": {"by": "here" if waiting.written_at is None else "controller", "at": waiting.written_at},
+        "said": {"by": "here" if waiting.written_at is None else "controller", "at": moment(waiting.written_at)},
         "ledger": [admission.node for admission in sight.seen.rollout.admitted],
         "holds": [
             {
@@ -75,7 +76,7 @@ def _rollout_data(found: Look, sight: Sight, waiting: Waits) -> dict[str, Any]:
                 "code": str(group.code),
                 "why": group.why,
                 "next": group.next_step,
-                "until": group.until,
+                "until": moment(group.until),
                 "count": group.count,
                 "nodes": list(group.nodes),
             }
@@ -101,7 +102,7 @@ def _leader_data(found: Look) -> dict[str, Any] | None:
     leader = found.leader
     if leader is None:
         return None
-    return {"holder": leader.holder, "heardAt": leader.heard_at, "leading": leader.is_leading(found.at)}
+    return {"holder": leader.holder, "heardAt": moment(leader.heard_at), "leading": leader.is_leading(found.at)}
 
 
 def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) -> list[str]:

@@ -20,6 +20,7 @@ from seatrial.cli import formats, program, terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import ending, standing
 from seatrial.cli.show import tree as rollout_tree
+from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Lines:
         told = line_of(found)
         if told != self._last:
             self._last = told
-            print(f"{formats.moment(found.at)} {told}", file=self._stream, flush=True)
+            print(f"{moment(found.at)} {told}", file=self._stream, flush=True)
 
 
 def line_of(found: Look) -> str:
