@@ -72,6 +72,8 @@ def test_a_dead_controller_is_told_with_since_when_and_exit_code_12(play: Play) 
         found = waiting.wait_for(look, what="its silence to be noticed", timeout_seconds=60, pause_seconds=0.5)
         assert found["holds"][0]["code"] == "leaderless"
         assert found["exitCode"] == 12
+        where = ("dead", "--kubeconfig", str(stage.cluster.kubeconfig))
+        assert [forked.run("rollout", what, *where).returncode for what in ("get", "describe")] == [12, 12]
         said = stage.run("status")
         assert said.returncode == 12
         assert "Leader    none; " in said.stdout
@@ -140,6 +142,15 @@ def test_what_an_earlier_rollout_did_is_not_done_for_the_next_one(play: Play) ->
             timeout_seconds=60,
         )
         assert [each["type"] for each in stage.status()["conditions"] if not each["message"]] == []
+        where = ("second", "--kubeconfig", str(stage.cluster.kubeconfig))
+        row = forked.run("rollout", "get", *where)
+        assert (row.returncode, row.stdout.splitlines()[1].split()[:4]) == (
+            0,
+            ["second", stage.target, "Done", f"{NODES}/{NODES}"],
+        )
+        page = forked.run("rollout", "describe", *where)
+        assert page.returncode == 0
+        assert "\nConditions:\n  Progressing False, Done, since 20" in page.stdout
 
 
 def test_a_rollout_without_a_canary_is_watched_line_by_line_to_its_end(play: Play) -> None:

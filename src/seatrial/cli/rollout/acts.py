@@ -30,6 +30,8 @@ class Showing:
     is_dry_run: bool
     says_yes: bool
     output: str
+    waits: bool = False
+    """Whether it is watched to its end, which is the exit code then."""
 
 
 def run(args: argparse.Namespace) -> int:

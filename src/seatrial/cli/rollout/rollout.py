@@ -71,6 +71,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--accept-unknown", action="store_true", help="start although nobody knows whether it works")
     parser.add_argument("--dry-run", action="store_true", help="show every write up to the first verdict; write none")
+    parser.add_argument("--wait", action="store_true", help="watch it to its end; the exit code says how it ended")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)

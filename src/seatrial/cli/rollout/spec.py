@@ -22,7 +22,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Everything that says what a rollout is to be."""
     parser.add_argument("-f", "--file", metavar="FILE", help="a GPURollout in YAML, instead of the options below")
     parser.add_argument("name", nargs="?", metavar="NAME", help="its name (driver-VERSION-DATE)")
-    parser.add_argument("--paused", action="store_true", help="create it paused; `seatrial rollout resume` begins")
+    rarely(parser).add_argument(
+        "--paused", action="store_true", help="create it paused; `seatrial rollout resume` begins"
+    )
     target = parser.add_argument_group("what to upgrade to")
     target.add_argument("--matrix", metavar="FILE", help="take the driver of an entry of this file")
     target.add_argument("--git", metavar="URL", help="take it from a matrix in a Git repository, at its head")

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.awaiting import finished
+from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import options, starting
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
@@ -31,8 +32,15 @@ from seatrial.cli.rollout.objecting import verdict
 def run(args: argparse.Namespace) -> int:
     asked, cluster = rollout_spec.asked(args), cluster_options.cluster_of(args)
     options.check(asked)
-    showing = Showing(is_dry_run=args.dry_run, says_yes=args.yes, output=args.output)
+    showing = Showing(
+        is_dry_run=args.dry_run,
+        says_yes=args.yes,
+        output=args.output,
+        waits=args.wait,
+    )
     if asked.goal.plan or asked.goal.to:
+        if args.wait:
+            raise CalledWrongly("--wait follows one rollout, and a plan makes several: `seatrial status NAME -w`.")
         from seatrial.cli.rollout import plan as rollout_plan
 
         return rollout_plan.start(cluster, asked, showing)
@@ -58,12 +66,18 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
     if not rollout_acts.confirmed("Start it?", says_yes=showing.says_yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
-    _tell(finished(starting.create(cluster, outset)), outset, showing.output)
+    made = finished(starting.create(cluster, outset))
+    _tell(made, outset, showing)
+    if showing.waits:
+        from seatrial.cli.show import watch
+
+        name = made["metadata"]["name"]
+        return watch.watch(cluster, name, timeout_seconds=0, output=showing.output)
     return ExitCode.HELD if outset.unled is not None else ExitCode.OK
 
 
-def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:
-    name = made["metadata"]["name"]
+def _tell(made: dict[str, Any], outset: Outset, showing: Showing) -> None:
+    name, output = made["metadata"]["name"], showing.output
     if formats.is_document(output):
         formats.print_document(made, output)
     elif output == formats.NAME:
@@ -77,4 +91,5 @@ def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:
         print(f"It is paused: `seatrial rollout resume {name}` begins it.", file=sys.stderr)
     elif outset.others:
         print(f"It is held until {', '.join(outset.others)} has ended: `seatrial why {name}`.", file=sys.stderr)
-    print(f"Watch it with `seatrial status {name} -w`.", file=sys.stderr)
+    if not showing.waits:
+        print(f"Watch it with `seatrial status {name} -w`.", file=sys.stderr)
