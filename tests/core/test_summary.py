@@ -24,6 +24,7 @@ from tests.builders import (
     a_gpu_pod,
     a_ledger,
     a_node,
+    a_rebuff,
     a_snapshot,
     a_well_node,
     an_intent,
@@ -179,3 +180,15 @@ def test_an_edit_is_answered_at_once_even_where_it_changes_nothing() -> None:
     assert answer is not None
     assert answer.observed_generation == 2
     assert written(after(seen, answer), an_intent(), NOW + 3600) is None
+
+
+def test_what_comes_into_the_way_of_a_node_is_told_within_a_second() -> None:
+    pods = (a_gpu_pod(0),)
+    node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=pods)
+    waiting = a_fleet(3, NodePhase.UPGRADE_REQUIRED)
+    seen = a_snapshot(node, *waiting[1:], admitted=a_ledger("n1"), busy={"n1": None})
+    record = written(seen, an_intent(parallel_max=1))
+    assert record is not None
+    refused = replace(after(seen, record), rebuffs={"pod-0": a_rebuff(at=NOW)}, busy={})
+    told = [written(refused, an_intent(parallel_max=1), NOW + seconds) is not None for seconds in (0.5, 1.0, 3.0)]
+    assert told == [False, True, True]

@@ -187,7 +187,7 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     unled = [each for each in waiting.rollout if each.code == HoldCode.LEADERLESS]
     if not any(answer.is_written for answer in answers):
         acts = [action for action in decision.actions if action.subject == name]
-        lines += [f"Next      {'once one is in charge, ' if unled else ''}{_next(act)}" for act in acts]
+        lines += [f"Next      {_next(act, is_led=not unled)}" for act in acts]
     if lines:
         lines = [*(f"Answer    {waits.sentence(name, each, found.at)}" for each in unled), *lines]
     if not lines:
@@ -209,8 +209,9 @@ def _turned_down(found: Look, node: NodeSeen) -> list[str]:
     ]
 
 
-def _next(act: Action) -> str:
+def _next(act: Action, *, is_led: bool) -> str:
     from seatrial.core.words import acts as words
 
     told = words.written(act)
-    return f"the controller is about to write to {told.where}: {told.what} ({act.id})."
+    who = "the controller is about to write" if is_led else "once a controller is in charge, it writes"
+    return f"{who} to {told.where}: {told.what} ({act.id})."

@@ -36,7 +36,8 @@ from seatrial.core.words import causes, explain
 SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
 NEWS_SECONDS: Final = 1.0
-"""It is written at most this often where the rollout itself waits for something else than it says."""
+"""It is written at most this often where the rollout itself waits for something else than it says, or where something
+else is in the way of nodes."""
 OVER: Final = frozenset({"done", "reverted"})
 TOLD_MAX: Final = 8
 """How many waits of the rollout itself its status tells in words."""
@@ -106,8 +107,14 @@ def _looked(
 
 def _rest_seconds(before: Summary | None, after: Summary) -> float:
     """How long what is written may stay as it is, by what is new."""
-    is_news = before is None or {each.code for each in before.told} != {each.code for each in after.told}
+    is_other = before is None or {each.code for each in before.told} != {each.code for each in after.told}
+    is_news = is_other or before is None or _obstacles(before) != _obstacles(after)
     return NEWS_SECONDS if is_news else SUMMARY_SECONDS
+
+
+def _obstacles(summary: Summary) -> frozenset[str]:
+    """What is in somebody's way."""
+    return frozenset(code for code, _ in summary.holds if causes.is_obstacle(code))
 
 
 def summed_up(

@@ -95,6 +95,11 @@ def place(code: str) -> tuple[int, int]:
     return _PLACE.get(code, _LAST)
 
 
+def is_obstacle(code: str) -> bool:
+    """Whether it is in somebody's way until somebody acts, or gives way: that is news, and nobody waits to be told."""
+    return place(code)[0] <= 1
+
+
 def in_order(codes: Iterable[str]) -> list[str]:
     """Codes, the root cause first."""
     return sorted(codes, key=place)
