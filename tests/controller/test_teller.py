@@ -21,7 +21,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.pods import Pod
-from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.target import Target
 from seatrial.core.promises.breach import Breach
@@ -150,6 +150,16 @@ async def test_what_was_stale_or_blocked_is_not_told(listener: Listener, result:
     listener.do(EVICT, result, left=NodePhase.POD_DELETION_REQUIRED, detail="not now")
     listener.do(RESTART, Result.STALE, left=NodePhase.POD_RESTART_REQUIRED, detail="not now")
     assert await listener.heard() == []
+
+
+async def test_a_rollout_without_a_campaign_tells_when_it_goes_on_waits_or_is_done(listener: Listener) -> None:
+    for state, done in (("progressing", 0), ("progressing", 1), ("done", 2), ("done", 2)):
+        record = RolloutRecord(name="spring", summary=Summary(state=state, done=done, total=2))
+        listener.teller.tell(Outcome(action=WriteRolloutRecord(record=record), result=Result.DONE))
+    assert messages(await listener.heard()) == [
+        "Progressing: 0 of 2 nodes run the target",
+        "Done: 2 of 2 nodes run the target",
+    ]
 
 
 async def test_the_ledger_is_nobodys_business(listener: Listener) -> None:

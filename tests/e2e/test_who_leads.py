@@ -151,6 +151,12 @@ def test_what_an_earlier_rollout_did_is_not_done_for_the_next_one(play: Play) ->
         page = forked.run("rollout", "describe", *where)
         assert page.returncode == 0
         assert "\nConditions:\n  Progressing False, Done, since 20" in page.stdout
+        told = f"Done: {NODES} of {NODES} nodes run the target"
+        waiting.wait_for(
+            lambda: told in stage.cluster.kubectl("describe", "gpurollout", "second").partition("Events:")[2],
+            what="the Event of its end",
+            timeout_seconds=30,
+        )
 
 
 def test_a_rollout_without_a_canary_is_watched_line_by_line_to_its_end(play: Play) -> None:

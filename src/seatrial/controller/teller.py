@@ -29,6 +29,7 @@ from seatrial.core.words.announce import (
     announce,
     announce_left,
     announce_phase,
+    announce_state,
 )
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
@@ -59,6 +60,7 @@ class Teller:
         self._notify = notify
         self._is_uninstalling = is_uninstalling
         self._campaign: CampaignRecord | None = None
+        self._state = ""
         self._before: dict[str, NodeSeen | None] = {}
         self._moved: set[str] = set()
         self._aside: frozenset[Hold] = frozenset()
@@ -68,7 +70,8 @@ class Teller:
         """Remember on which nodes a pass has begun to act; right after the pass, before any act can end."""
         if report.decision is None or report.sight is None or report.breaches:
             return
-        self._campaign = report.sight.seen.rollout.campaign
+        record = report.sight.seen.rollout
+        self._campaign, self._state = record.campaign, record.summary.state if record.summary is not None else ""
         aside = frozenset(held for held in report.decision.holds if held.code is HoldCode.ROLLOUT_UNREADABLE)
         for held in sorted(aside - self._aside, key=lambda held: held.subject):
             self._set_aside(held)
@@ -125,12 +128,13 @@ class Teller:
         await self._recorder.drain(FAREWELL_SECONDS)
 
     def _tell_phase(self, action: WriteRolloutRecord) -> None:
-        """Tell of a turn that a campaign took, as an Event and to whoever wants to be notified."""
+        """Tell of a turn that a rollout took, as an Event and to whoever wants to be notified."""
         before, self._campaign = self._campaign, action.record.campaign
-        if action.record.campaign is None:
-            return
+        state, self._state = self._state, action.record.summary.state if action.record.summary is not None else ""
         rollout = self._rollout()
-        for announcement in announce_phase(before, action.record.campaign):
+        campaign = action.record.campaign
+        said = announce_phase(before, campaign) if campaign is not None else announce_state(state, action.record)
+        for announcement in said:
             uid = rollout.metadata.uid if rollout is not None else ""
             subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=action.record.name, uid=uid)
             self._recorder.record(

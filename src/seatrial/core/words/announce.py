@@ -22,7 +22,8 @@ from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, WriteNodeRe
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
-from seatrial.core.words import explain
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.words import conditions, explain
 from seatrial.core.words.acts import EVICTION_FAILED, on_node
 
 PHASE_REASON: Final = "GPURolloutPhase"
@@ -86,6 +87,17 @@ def announce_phase(before: CampaignRecord | None, after: CampaignRecord) -> tupl
     text = "resumed after a pause" if is_resumed else turn.why or _PHASES[turn.phase].format(**_names(after))
     tone = Tone.WARNING if _is_setback(turn, is_resumed) else Tone.NORMAL
     return (Announcement(text=f"{turn.phase}: {text}", tone=tone, about=About.ROLLOUT),)
+
+
+def announce_state(before: str, record: RolloutRecord) -> tuple[Announcement, ...]:
+    """What to tell of a rollout without a campaign: that it goes on, waits, or is done, when that has changed."""
+    summary = record.summary
+    if record.campaign is not None or summary is None or summary.state == before:
+        return ()
+    done = f"{summary.done} of {summary.total} {'node runs' if summary.total == 1 else 'nodes run'} the target"
+    why = conditions.why_of(record)
+    text = f"{summary.state.capitalize()}: {done}" + (f"; {why}" if why else "")
+    return (Announcement(text=text, tone=Tone.NORMAL, about=About.ROLLOUT),)
 
 
 _PHASES: Final[Mapping[RolloutPhase, str]] = {
