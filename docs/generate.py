@@ -38,10 +38,12 @@ from docs import (
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.adapters.files.facts import schema as facts_schema
+from seatrial.app import outcome
 from seatrial.cli import commands as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.parsing.parser import IN_DETAIL, Parser
 from seatrial.cli.run import demo
+from seatrial.cli.show import ending
 from seatrial.core import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
@@ -304,6 +306,13 @@ def exit_codes() -> str:
         + "# Exit codes\n\n"
         + _table(("Code", "Name", "Meaning", "Given today"), rows)
         + "\nA command that is interrupted by Ctrl-C ends with 130.\n"
+        + "\n## How a rollout stands\n\n"
+        + "`status`, `status -w`, `why ROLLOUT`, `rollout get ROLLOUT`, `rollout describe` and `rollout start --wait` "
+        + "end with the same code for the same rollout; the first row that is true counts.\n\n"
+        + _table(
+            ("Code", "How it stands"),
+            [(str(int(ending.EXITS[each])), meaning) for each, meaning in outcome.MEANS.items()],
+        )
     )
 
 

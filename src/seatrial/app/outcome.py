@@ -42,6 +42,16 @@ class Outcome(StrEnum):
     WELL = "well"
 
 
+MEANS: Final = {
+    Outcome.REVERTED: "it was taken back, by a verdict or by a person; or a gate has failed, and it is about to be",
+    Outcome.REFUSED: "a write of the controller's is turned down",
+    Outcome.LEFT: "it is over, and some of its nodes failed or were left out: `status` names them",
+    Outcome.HELD: "it is paused, waits for somebody, or no controller is in charge",
+    Outcome.WELL: "it moves, waits by itself, or is done",
+}
+"""What each means, for people; the first that is true counts."""
+
+
 def outcome_of(found: Look) -> Outcome:
     """How the rollout stands that was looked at; well where there is none."""
     waiting = waits.waits_of(found)
