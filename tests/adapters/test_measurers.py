@@ -150,7 +150,7 @@ async def _with_jobs(place: ControlPlane) -> AsyncIterator[Stage]:
 async def test_a_gate_is_measured_once_however_often_it_is_asked_for(stage: Stage) -> None:
     for _ in range(2):
         assert await stage.measurer.measure(stage.probe) == Outcome(action=stage.probe, result=Result.DONE)
-    assert await stage.measurements() == [stage.begun]
+    assert [replace(each, job="", pod="") for each in await stage.measurements()] == [stage.begun]
 
 
 async def test_another_try_is_another_measurement(stage: Stage) -> None:

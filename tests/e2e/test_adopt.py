@@ -435,7 +435,7 @@ def test_a_version_is_published_when_asked_and_nothing_is_adopted_while_nvidias_
     for rollout in plane.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"]:
         controller_process.remove_rollouts(plane, rollout["metadata"]["name"])
 
-    plan = left.adopt("--to", NEWER, "--publish", "direct", "-y", "publishing")
+    plan = left.adopt("--to", NEWER, "--publish", "direct", "-y", "--name", "publishing")
 
     assert plan["publishes"] == [f"ClusterPolicy/{policy}"]
     assert plane.get("clusterpolicy", policy)["spec"]["driver"]["version"] == NEWER

@@ -78,7 +78,8 @@ def view_of(seen: Snapshot, outcome: Outcome | None, repository: Repository) -> 
         rollout=seen.rollout,
         is_guarded=seen.is_guarded,
         operator=seen.operator,
-        measurements=seen.measurements,
+        # What a Job and its pod are called is for people, and only a cluster has them.
+        measurements=tuple(replace(each, job="", pod="") for each in seen.measurements),
         machine_pools=tuple(sorted(seen.machine_pools, key=lambda pool: pool.name)),
         source=seen.source,
         repository=repository,

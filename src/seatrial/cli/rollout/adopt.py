@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--publish", choices=["direct"], help="write the version into ClusterPolicy or NVIDIADriver (else you do)"
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the new rollout (adopt-VERSION)")
+    parser.add_argument("--name", help="of the new rollout (adopt-VERSION)")
     parser.add_argument(
         "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
     )

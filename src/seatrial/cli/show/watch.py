@@ -83,7 +83,10 @@ async def _watch(cluster: Cluster, rollout: str, timeout_seconds: int, output: s
 def _nothing(found: Look) -> int:
     if found.faults:
         return ExitCode.ERROR
-    print("seatrial: there is no rollout; `seatrial status` shows the nodes.", file=sys.stderr)
+    print(
+        "seatrial: there is no rollout. Begin with `seatrial rollout start`; `seatrial status` shows the nodes.",
+        file=sys.stderr,
+    )
     return ExitCode.ERROR
 
 
