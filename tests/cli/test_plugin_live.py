@@ -140,8 +140,8 @@ def test_zsh_completes_commands_options_paths_and_names(cluster: ControlPlane, t
         for typed, seen in (
             ("seatrial rollout rollb\t", r"seatrial rollout rollback $"),
             (
-                "seatrial rollout sta\t\t",
-                r"start +-- start a rollout: canary first, then waves *\n *status +-- show where it stands",
+                "seatrial rollout a\t\t",
+                r"abort +-- undo the rollout under way *\n *adopt +-- finish or undo an upgrade",
             ),
             ("seatrial check --output=sa\t", r"--output=sarif $"),
             ("seatrial check ver\t", r"check versions\.yaml $"),
