@@ -177,6 +177,19 @@ def test_where_nobody_can_be_asked_nothing_is_created(run: Run, plane: ControlPl
     assert plane.get("gpurollouts")["items"] == []
 
 
+def test_a_file_to_publish_to_that_is_not_there_is_told_before_anything_is_created(
+    run: Run, plane: ControlPlane, tmp_path: Path
+) -> None:
+    remote = bare(tmp_path)
+    remote.person().write(FILE, a_matrix(NEW).replace("gpu-7", "climb-1"))
+    where = ("--git", str(remote.path), "--publish", "git", "--publish-path", "clusters/nowhere.yaml")
+    for more in ("--dry-run", "-y"):
+        said = run("rollout", "start", "lost", *where, "--selector", MEMBERS, more)
+        assert said.code == 1, said.err
+        assert "has no clusters/nowhere.yaml on main" in said.err
+    assert plane.get("gpurollouts")["items"] == []
+
+
 @pytest.mark.parametrize(("answer", "code"), [("y", 12), ("n", 1), ("", 1)])
 def test_a_person_is_asked_and_only_a_yes_is_one(run: Run, plane: ControlPlane, answer: str, code: int) -> None:
     master, slave = pty.openpty()

@@ -14,13 +14,12 @@ Tests: tests/controller/test_homes.py, tests/e2e/
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, assert_never
 
-from seatrial.adapters.files import published, switched
+from seatrial.adapters.files import switched
 from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
 from seatrial.adapters.git.proposals import branch_of
 from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
@@ -44,9 +43,6 @@ from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.ports import Forge
 
 _STEPS: Final = frozenset(PublishStep)
-_MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
-_BY_THE_CHART: Final = "NVIDIADriver/default"
-"""The one NVIDIADriver that NVIDIA's chart makes from its values; every other one has a manifest of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +164,7 @@ class GitHome:
         match act:
             case Publish():
                 path = self._published()
-                self._write(act, seen, {path: partial(_carrying, act, path)})
+                self._write(act, seen, {path: partial(switched.carrying, act, path)})
             case Promote():
                 self._promote(act, seen)
             case MarkBad():
@@ -242,24 +238,3 @@ def _ours(seen: Look) -> dict[PublishStep, str]:
         if each.step in _STEPS:
             found.setdefault(PublishStep(each.step), each.sha)
     return found
-
-
-def _carrying(act: Publish, path: str, text: str | None) -> str:
-    """The published file with these versions in it, and with what the driver managers beside them are told."""
-    edited = text or ""
-    for resource, version in act.versions:
-        edited = published.set_driver_version(edited, _named_in(edited, resource), version, file=path)
-    for resource in dict.fromkeys(each.resource for each in act.switches):
-        told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
-        edited = switched.set_switches(edited, _named_in(edited, resource), told, file=path)
-    return edited
-
-
-def _named_in(text: str, resource: str) -> str:
-    """What a resource is called in the file: by its name, or as the one version of a chart's values."""
-    if _MANIFEST.search(text):
-        return resource
-    if resource.startswith("ClusterPolicy/") or resource == _BY_THE_CHART:
-        return published.VALUES
-    # A values file has one version for all: written for one pool, it would reach every node.
-    return resource

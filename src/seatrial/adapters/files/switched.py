@@ -12,11 +12,18 @@ away, because a commit is taken back as a whole. Tests: tests/adapters/files/tes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
+from seatrial.adapters.files import published
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.published import Found, Page
+from seatrial.core.actions.at_home import Publish
 
+_MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
+_BY_THE_CHART: Final = "NVIDIADriver/default"
+"""The one NVIDIADriver that NVIDIA's chart makes from its values; every other one has a manifest of its own."""
 _ADVICE = "Write the entry there once by hand, as name and value; nothing was changed."
 
 
@@ -154,3 +161,27 @@ def _child(page: Page, found: Found, node: tree.Node | None, name: str) -> tree.
 def _text(mapping: tree.MappingNode, name: str) -> str:
     value = next((pair.value for pair in mapping.pairs if pair.key.text == name), None)
     return value.text if isinstance(value, tree.ScalarNode) else ""
+
+
+# ── a whole commit ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def carrying(act: Publish, path: str, text: str | None) -> str:
+    """The published file with the versions of an act in it, and with what the driver managers beside them are told."""
+    edited = text or ""
+    for resource, version in act.versions:
+        edited = published.set_driver_version(edited, _named_in(edited, resource), version, file=path)
+    for resource in dict.fromkeys(each.resource for each in act.switches):
+        told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
+        edited = set_switches(edited, _named_in(edited, resource), told, file=path)
+    return edited
+
+
+def _named_in(text: str, resource: str) -> str:
+    """What a resource is called in the file: by its name, or as the one version of a chart's values."""
+    if _MANIFEST.search(text):
+        return resource
+    if resource.startswith("ClusterPolicy/") or resource == _BY_THE_CHART:
+        return published.VALUES
+    # A values file has one version for all: written for one pool, it would reach every node.
+    return resource

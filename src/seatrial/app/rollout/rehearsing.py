@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.app.awaiting import finished
 from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold
@@ -56,6 +57,8 @@ class Trial:
     record: CampaignRecord
     holds: tuple[Hold, ...]
     """Why it goes no further by itself; empty where the verdict was reached."""
+    published: Publish | None = None
+    """The first version that would be published, where it came so far."""
 
     @property
     def is_judged(self) -> bool:
@@ -83,7 +86,7 @@ def rehearse(outset: Outset, target: RolloutTarget) -> Trial:
     holds = tuple(report.decision.waits) if report.decision is not None else ()
     is_judged = record.phase not in BEFORE_VERDICT
     mine = () if is_judged else tuple(held for held in holds if held.subject == outset.intent.rollout)
-    return Trial(writes=tuple(rehearsal.writes), record=record, holds=mine)
+    return Trial(writes=tuple(rehearsal.writes), record=record, holds=mine, published=rehearsal.published)
 
 
 def _asking(outset: Outset) -> Intent:
@@ -147,6 +150,7 @@ class _Rehearsal:
     def __init__(self, world: World, outset: Outset) -> None:
         self._world, self._outset = world, outset
         self.writes: list[Written] = []
+        self.published: Publish | None = None
         self._passes = 0
 
     # the ports
@@ -168,6 +172,8 @@ class _Rehearsal:
 
     def submit(self, action: Action) -> None:
         record = self._world.rollout
+        if isinstance(action, Publish) and self.published is None:
+            self.published = action
         self._world.submit(action)
         is_silent = isinstance(action, WriteRolloutRecord) and (action.record.campaign, action.record.admitted) == (
             record.campaign,

@@ -6,16 +6,17 @@ Tests: tests/app/rollout/test_starting.py, tests/cli/test_rollout_live.py
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import texts
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking, targeting
+from seatrial.app.rollout import committing, picking, targeting
 from seatrial.app.rollout import resource as resources
 from seatrial.app.texts import FileUnusable
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.adapters.kube.shapes import models
     from seatrial.app.connecting import Cluster
+    from seatrial.app.rollout.committing import PublishedFile
     from seatrial.app.rollout.options import StartOptions
     from seatrial.app.rollout.picking import Rollout
     from seatrial.app.rollout.targeting import RolloutTarget
@@ -55,6 +57,8 @@ class Outset:
     """MachineConfigPools, where the rollout has to do with some."""
     faults: tuple[str, ...] = ()
     """What could not be read on the way."""
+    file: PublishedFile | None = None
+    """What it publishes to, where it does so by commits: read, so that a wrong path is told before the start."""
     unled: Told | None = None
     """That nobody is in charge, so nothing begins; None where somebody is, and where that cannot be seen."""
 
@@ -121,7 +125,9 @@ async def propose(
     """Name the rollout, and look at what it would begin with."""
     taken = await picking.listed(cluster)
     name = _said_name(asked, given) or resources.name_of(target.driver, on, frozenset(each.name for each in taken))
-    return await look_around(cluster, resources.resource_of(name, _spec(asked, given, target)), taken)
+    spec = _spec(asked, given, target)
+    file = await asyncio.to_thread(committing.published_file, spec, name)
+    return replace(await look_around(cluster, resources.resource_of(name, spec), taken), file=file)
 
 
 async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[Rollout, ...]) -> Outset:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from seatrial.app.rollout import rehearsing
+from seatrial.app.rollout import committing, rehearsing
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.words import explain
@@ -42,10 +42,21 @@ def _lines(outset: Outset, trial: Trial) -> Iterator[str]:
         yield f"It would wait in {trial.record.phase.value}:"
         for held in trial.holds:
             yield f"  {held.code.value}: {explain.why(held)}. {explain.next_step(held)}"
+    yield from _commit(outset, trial)
     campaign = outset.intent.campaign
     if campaign is not None:
         yield rehearsing.then(campaign, trial, len(outset.members))
     yield "Times are those of a simulated cluster. Nothing was written."
+
+
+def _commit(outset: Outset, trial: Trial) -> Iterator[str]:
+    """The first commit, as it would change the file that is there."""
+    if outset.file is None or trial.published is None:
+        return
+    yield f"The first commit would change {outset.file.where}:"
+    yield from (f"  {line}" for line in committing.diff_of(outset.file, trial.published))
+    yield "Whether the controller may push there is not checked here: it has a login of its own."
+    yield ""
 
 
 def _as_data(outset: Outset, trial: Trial) -> dict[str, object]:
@@ -57,9 +68,18 @@ def _as_data(outset: Outset, trial: Trial) -> dict[str, object]:
             {"afterSeconds": round(each.after_seconds, 1), "object": each.what, "content": each.content}
             for each in trial.writes
         ],
+        "commit": _commit_data(outset, trial),
         "phase": trial.record.phase.value,
         "holds": [
             {"code": held.code.value, "why": explain.why(held), "next": explain.next_step(held)} for held in trial.holds
         ],
         "then": rehearsing.then(campaign, trial, len(outset.members)) if campaign is not None else "",
     }
+
+
+def _commit_data(outset: Outset, trial: Trial) -> dict[str, object] | None:
+    file = outset.file
+    if file is None or trial.published is None:
+        return None
+    diff = "\n".join(committing.diff_of(file, trial.published))
+    return {"url": file.url, "branch": file.branch, "path": file.path, "head": file.head, "diff": diff}

@@ -1,0 +1,78 @@
+"""The first commit of a rollout, before anything begins: the real file in the real repository, and what would change.
+
+Law of this file: it reads, and writes nothing. A file that is not there is told before the start, by its address, and
+the change is worked out by the code that makes the commit. Whether the controller may push there is its own right, and
+cannot be known from here. Tests: tests/app/rollout/test_committing.py
+"""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.core.actions.at_home import Publish
+
+SHORT: Final = 12
+
+
+class FileMissing(SeatrialError):  # noqa: N818  the message says what to do
+    """The file that is to be published to is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedFile:
+    """The file that a deployer brings into the cluster, as the branch has it now."""
+
+    url: str
+    branch: str
+    path: str
+    head: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.path} of {self.url} {self.branch}@{self.head[:SHORT]}"
+
+
+def published_file(spec: dict[str, Any], rollout: str) -> PublishedFile | None:
+    """The file that a rollout publishes to; None where it publishes by no commit."""
+    publish, matrix = spec.get("publish") or {}, (spec.get("matrix") or {}).get("git") or {}
+    if publish.get("via") != "git":
+        return None
+    git = publish.get("git") or {}
+    url, path = str(git.get("url") or matrix.get("url") or ""), str(git.get("path") or "")
+    branch = str(git.get("branch") or (matrix.get("branch") if not git.get("url") else "") or "main")
+    head, text = _read(url, branch, path, rollout)
+    if text is None:
+        raise FileMissing(
+            f"{url} has no {path} on {branch} ({head[:SHORT]}), and that is what the rollout would publish to. "
+            "Name the file that is brought into the cluster with --publish-path (spec.publish.git.path)."
+        )
+    return PublishedFile(url=url, branch=branch, path=path, head=head, text=text)
+
+
+def _read(url: str, branch: str, path: str, rollout: str) -> tuple[str, str | None]:
+    from seatrial.adapters.git.clone import Remote
+    from seatrial.adapters.git.repository import Repository
+
+    with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
+        repository = Repository(Remote(url=url, branch=branch), Path(folder) / "clone")
+        look = repository.look(rollout=rollout)
+        return look.head, repository.text_at(look.head, path)
+
+
+def diff_of(file: PublishedFile, act: Publish) -> tuple[str, ...]:
+    """What the commit of an act changes in the file; a SeatrialError where it cannot be written there."""
+    from seatrial.adapters.files import switched
+
+    after = switched.carrying(act, file.path, file.text)
+    lines = difflib.unified_diff(
+        file.text.splitlines(), after.splitlines(), f"a/{file.path}", f"b/{file.path}", lineterm=""
+    )
+    return tuple(lines)
