@@ -285,3 +285,34 @@ def test_fmt_leaves_alone_what_is_no_configmap_or_no_matrix(here: Path, capsys: 
     assert Path("gpu-version-matrix.yaml").read_bytes() == before
     assert main(["matrix", "fmt", "bad.yaml"]) == ExitCode.ERROR
     assert "bad.yaml:2:" in capsys.readouterr().err
+
+
+def test_add_makes_an_entry_of_another_and_touches_no_other_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "gpu-version-matrix.yaml"
+    before = (
+        "versions:\n"
+        "  current:  # what runs\n"
+        '    gpu_operator: "v25.10.1"\n'
+        '    gpu_driver: "580.105.08"  # since spring\n'
+        '    status: "production"\n'
+        '    deployed: "2026-01-01"\n'
+    )
+    file.write_text(before)
+    assert main(["matrix", "add", "canary", "--from", "current"]) == ExitCode.OK
+    text = file.read_text()
+    assert text.startswith(before.rstrip("\n"))
+    added = text[len(before) :]
+    assert [line.split("#")[0].strip() for line in added.splitlines() if line.strip()] == [
+        "canary:",
+        'gpu_operator: "v25.10.1"',
+        'gpu_driver: "580.105.08"',
+        'status: "testing"',
+    ]
+    capsys.readouterr()
+    assert main(["matrix", "add", "canary"]) == ExitCode.ERROR
+    assert "There is an entry canary already. Change it with `seatrial matrix set canary" in capsys.readouterr().err
+    assert main(["matrix", "add", "rollback", "--from", "planned"]) == ExitCode.ERROR
+    assert file.read_text() == text

@@ -38,6 +38,7 @@ TABLE: Final = {
     "matrix set": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix promote": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix unmark": Row(DOCUMENTS, why=NO_CLUSTER),
+    "matrix add": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix fmt": Row(why="rewrites a file and says so"),
     "matrix schema": Row(why=FORM),
     "check": Row((*DOCUMENTS, "sarif", "junit"), why=NO_CLUSTER),

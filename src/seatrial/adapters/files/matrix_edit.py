@@ -49,6 +49,11 @@ def set_value(text: str, role: Role, component: Component, new: str, *, file: st
     return _edited(text, file, lambda matrix: moves.set_version(matrix, role, component, new))
 
 
+def add(text: str, role: Role, source: Role, *, file: str = "") -> str:
+    """Write a new entry below the last one, with the set of another."""
+    return _edited(text, file, lambda matrix: moves.add(matrix, role, source), like=source)
+
+
 def promote(text: str, *, deployed: str = "", file: str = "") -> str:
     """Move the canary's set to production, and production's to rollback; `deployed` is the day, if dates are kept."""
     return _edited(text, file, lambda matrix: moves.promote(matrix, deployed))
@@ -65,7 +70,7 @@ def unmark(text: str, role: Role, *, file: str = "") -> str:
     return _edited(text, file, lambda matrix: moves.unmark(matrix, role))
 
 
-def _edited(text: str, file: str, move: Callable[[Matrix], Matrix | Finding]) -> str:
+def _edited(text: str, file: str, move: Callable[[Matrix], Matrix | Finding], like: Role = Role.PRODUCTION) -> str:
     reading = read_matrix(text, file)
     for finding in reading.findings:
         if reading.matrix is None or finding.rule in AMBIGUOUS:
@@ -80,7 +85,7 @@ def _edited(text: str, file: str, move: Callable[[Matrix], Matrix | Finding]) ->
         if role in before.entries:
             draft.bring_in_line(before.entries[role], entry, before)
         else:
-            draft.add_entry(entry, like=Role.PRODUCTION)
+            draft.add_entry(entry, like=like)
     found = read_matrix(draft.text, file).matrix
     if found is None or moves.meaning(found) != moves.meaning(after):
         raise draft.refused("the result would not mean what was asked for")

@@ -2,6 +2,7 @@
 
   seatrial matrix show [FILE]                              print the versions side by side
   seatrial matrix diff BEFORE [AFTER]                      say what differs between two files
+  seatrial matrix add ENTRY --from ENTRY [FILE]            a new entry with the set of another
   seatrial matrix set ROLE COMPONENT VERSION [FILE]        change one version
   seatrial matrix promote [FILE]                           canary to production, production to rollback
   seatrial matrix unmark ENTRY [FILE]                      take the mark off a set that was rejected by mistake
@@ -34,7 +35,7 @@ EXITS = (ExitCode.FINDINGS,)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", required=True, metavar="show|diff|set|promote|unmark|fmt|schema")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="show|diff|add|set|promote|unmark|fmt|schema")
     show = commands.add_parser("show", help="print the versions side by side")
     _add_file(show)
     _add_output(show)
@@ -42,6 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     compare.add_argument("before", metavar="BEFORE", help="the file compared with")
     _add_file(compare)
     _add_output(compare)
+    added = commands.add_parser("add", help="add an entry with the set of another")
+    added.add_argument("role", metavar="ENTRY", type=_role, help="the new one: canary, planned, or rollback")
+    added.add_argument(
+        "--from",
+        dest="source",
+        metavar="ENTRY",
+        type=_role,
+        default=_role("current"),
+        help="whose set it gets (current)",
+    )
+    _add_file(added)
+    _add_edit(added)
     change = commands.add_parser("set", help="change one version")
     change.add_argument(
         "role", metavar="ROLE", type=_role, help="production, canary, planned, rollback, or a key of the file"
@@ -85,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
     doing = {
         "show": _show,
         "diff": _diff,
+        "add": _add,
         "set": _set,
         "promote": _promote,
         "unmark": _unmark,
@@ -133,6 +147,12 @@ def _schema(_args: argparse.Namespace) -> int:
 
 
 # ── changing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _add(args: argparse.Namespace) -> int:
+    from seatrial.adapters.files import matrix_edit
+
+    return _edit(args, lambda text, file: matrix_edit.add(text, args.role, args.source, file=file))
 
 
 def _set(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What may happen to a matrix, as values: a version is set, the canary is promoted, a set is marked bad or unmarked.
+"""What may happen to a matrix, as values: an entry is added, a version set, the canary promoted, a set rejected.
 
 Each move gives the matrix as it should then be, or the Finding that says why it must not happen. Moves know nothing of
 files: bringing a text in line with the new matrix is the business of whoever keeps the text.
@@ -15,11 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import NOWHERE, Component, Entry, Hardware, Matrix, Role, Span, Stack, Value
 
 STATUS_OF_A_NEW_ROLLBACK = "rollback-available"
+STATUS_OF_A_NEW_ENTRY: Final[Mapping[Role, str]] = {
+    Role.PRODUCTION: "production",
+    Role.CANARY: "testing",
+    Role.PLANNED: "planned",
+    Role.ROLLBACK: STATUS_OF_A_NEW_ROLLBACK,
+}
+KEYS: Final[Mapping[Role, tuple[str, str]]] = {
+    Role.PRODUCTION: ("current", "current_production"),
+    Role.CANARY: ("canary", "canary_testing"),
+    Role.PLANNED: ("next", "next_planned"),
+    Role.ROLLBACK: ("rollback", "rollback"),
+}
+"""What a new entry is called in a plain file, and in the one of a ConfigMap."""
 
 
 def set_version(matrix: Matrix, role: Role, component: Component, text: str) -> Matrix | Finding:
@@ -32,6 +46,25 @@ def set_version(matrix: Matrix, role: Role, component: Component, text: str) -> 
         return _refused("version-unreadable", value.problem, "Nothing was changed.", entry.span)
     stack = replace(entry.stack, values={**entry.stack.values, component: value})
     return _with(matrix, replace(entry, stack=stack))
+
+
+def add(matrix: Matrix, role: Role, source: Role) -> Matrix | Finding:
+    """Make a new entry of the set of another: its versions, hardware and accepted warnings, and nothing else of it."""
+    model, there = matrix.entries.get(source), matrix.entries.get(role)
+    if model is None:
+        return _no_entry(matrix, source)
+    if there is not None:
+        advice = f"Change it with `seatrial matrix set {there.key} COMPONENT VERSION`."
+        return _refused("entry-there", f"There is an entry {there.key} already.", advice, there.span)
+    is_long = any(entry.key == KEYS[each][1] != KEYS[each][0] for each, entry in matrix.entries.items())
+    new = Entry(
+        role=role,
+        key=KEYS[role][is_long],
+        stack=model.stack,
+        accept=model.accept,
+        status=STATUS_OF_A_NEW_ENTRY[role],
+    )
+    return _with(matrix, new)
 
 
 def mark_bad(matrix: Matrix, role: Role, why: str) -> Matrix | Finding:
