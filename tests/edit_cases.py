@@ -126,6 +126,7 @@ _WORD: Final = {
     "at": "1970-01-01T00:00:00Z",
     "until": "2100-01-01T00:00:00Z",
 }
+BASES["said"] = BASES["direct"] | {"said": [{"what": "paused it", "by": "ann", "at": "1970-01-01T00:10:00Z"}]}
 BASES["attested"] = BASES["direct"] | {
     "gates": [_SIGNED],
     "approvals": {"manual": [], "approved": [], "attested": [_WORD]},
@@ -234,6 +235,10 @@ CASES: Final = (
     _case("windows.open[].minutes", 1),
     _case("approvals.manual", ["canary", "waves", "promotion", "rollback"]),
     _case("approvals.approved", ["canary", "waves", "promotion", "rollback"]),
+    _case("said", [], "said"),
+    _case("said[].what", "resumed it", "said"),
+    _case("said[].by", "bob", "said"),
+    _case("said[].at", "1970-01-01T00:00:01Z", "said"),
     _case("approvals.attested", [], "attested"),
     _case("approvals.attested[].gate", "other", "attested"),
     _case("approvals.attested[].node", "n2", "attested"),

@@ -195,6 +195,9 @@ WORD = {
 }
 
 
+SAID = {"what": "paused it", "by": "system:serviceaccount:people:ann", "at": "2026-03-27T15:30:00Z"}
+
+
 class Approver:
     """Somebody bound to seatrial-approver alone."""
 
@@ -228,8 +231,9 @@ def approver(installed: ControlPlane) -> Approver:
         {"spec": {"paused": True}},
         {"spec": {"paused": False}},
         {"spec": {"approvals": {"attested": [WORD]}}},
+        {"spec": {"paused": True, "said": [SAID]}},
     ],
-    ids=["approve", "pause", "resume", "attest"],
+    ids=["approve", "pause", "resume", "attest", "sign"],
 )
 def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
     approver.patch(body)
@@ -246,10 +250,14 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
             {"spec": {"approvals": {"attested": [WORD, WORD | {"by": "bob"}]}}},
             "by has to be system:serviceaccount:people:ann",
         ),
+        (
+            {"spec": {"paused": True, "said": [SAID, SAID | {"by": "bob"}]}},
+            "said in the name of whoever says it: by has to be system:serviceaccount:people:ann",
+        ),
         ({"metadata": {"annotations": {"seatrial.dev/x": "y"}}}, "labels and annotations are not theirs"),
         ({"metadata": {"finalizers": ["example.com/mine"]}}, "finalizers"),
     ],
-    ids=["mode", "limits", "after", "points", "in another's name", "annotations", "finalizers"],
+    ids=["mode", "limits", "after", "points", "in another's name", "signed by another", "annotations", "finalizers"],
 )
 def test_an_approver_may_not_change(approver: Approver, body: dict[str, Any], words: str) -> None:
     with pytest.raises(errors.KubectlFailed, match=words):

@@ -273,6 +273,20 @@ def test_pause_and_resume_change_one_field_and_say_so(run: Run, plane: ControlPl
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is False
 
 
+def test_who_said_what_is_kept_and_told_and_without_the_policy_as_claimed(run: Run, plane: ControlPlane) -> None:
+    start(run, "--manual", "waves")
+    run("rollout", "pause")
+    run("rollout", "pause")
+    run("rollout", "resume")
+    run("rollout", "approve", "spring", "waves")
+    run("rollout", "abort", "--reason", "too slow", "-y")
+    said = plane.get("gpurollout", "spring")["spec"]["said"]
+    assert [each["what"] for each in said] == ["paused it", "resumed it", "approved waves", "aborted it: too slow"]
+    (name,) = {each["by"] for each in said}
+    page = run("rollout", "describe", "spring").out
+    assert f"   {name} (claimed)   approved waves" in page
+
+
 def test_approvals_add_up(run: Run, plane: ControlPlane) -> None:
     start(run, "--manual", "canary,waves")
     assert run("rollout", "approve", "spring", "canary").code == 0

@@ -8,7 +8,7 @@ tests/app/rollout/test_picking.py, tests/cli/test_rollout_live.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
@@ -91,12 +91,26 @@ class Rollout:
         return str(self.raw["metadata"].get("deletionTimestamp") or "")
 
 
+SAID_MAX: Final = 50
+
+
+def signed(rollout: Rollout, wish: Wish, by: str, at: str) -> Wish:
+    """The wish, with who wished it; where nothing changes, nothing is said."""
+    if wish.spec is None or not wish.what:
+        return wish
+    entry = {"what": wish.what, **({"by": by} if by else {}), "at": at}
+    said = [*(rollout.spec.get("said") or ()), entry][-SAID_MAX:]
+    return replace(wish, spec={**wish.spec, "said": said})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """A change to a rollout's spec, and what to say about it; no change says that it is so already."""
 
     said: str
     spec: dict[str, Any] | None = None
+    what: str = ""
+    """What somebody did, for those who ask later who it was."""
 
 
 async def listed(cluster: Cluster) -> tuple[Rollout, ...]:

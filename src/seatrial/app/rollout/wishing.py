@@ -11,6 +11,7 @@ from typing import Any, Final
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text import foreign
 
 WATCH: Final = "`seatrial status {name} -w` shows it."
 REASON_MAX: Final = 300
@@ -30,6 +31,7 @@ def pause(rollout: Rollout) -> Wish:
         said=f"{rollout.name} is paused: every node keeps its place, and nothing is forgotten. "
         f"Go on with `seatrial rollout resume {rollout.name}`.",
         spec={"paused": True},
+        what="paused it",
     )
 
 
@@ -39,7 +41,8 @@ def resume(rollout: Rollout) -> Wish:
         return Wish(said=f"{rollout.name} is not paused.")
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
-    return Wish(said=f"{rollout.name} goes on{at}. {WATCH.format(name=rollout.name)}", spec={"paused": False})
+    said = f"{rollout.name} goes on{at}. {WATCH.format(name=rollout.name)}"
+    return Wish(said=said, spec={"paused": False}, what="resumed it")
 
 
 def approve(rollout: Rollout, point: str) -> Wish:
@@ -56,6 +59,7 @@ def approve(rollout: Rollout, point: str) -> Wish:
     return Wish(
         said=f"{rollout.name}: {point} is approved.{unasked} {WATCH.format(name=rollout.name)}",
         spec={"approvals": {"approved": [*approved, point]}},
+        what=f"approved {point}",
     )
 
 
@@ -72,13 +76,14 @@ def abort(rollout: Rollout, reason: str, *, marks_bad: bool = False) -> Wish:
     if before:
         too = f" Its entry {_entry(rollout)} is marked bad, too." if is_new else ""
         said = f"{rollout.name} is being undone already: {before}.{too} {WATCH.format(name=rollout.name)}"
-        return Wish(said=said, spec=marked or None)
+        return Wish(said=said, spec=marked or None, what="asked for the entry to be marked bad")
     # Paused, it would wait for ever with the undo asked for.
     paused = {"paused": False} if rollout.spec.get("paused") else {}
     goes_on = " Its pause ends with that." if paused else ""
     return Wish(
         said=f"{rollout.name} is being undone.{goes_on} {WATCH.format(name=rollout.name)}",
         spec={"abort": reason, **marked, **paused},
+        what=foreign.line(f"aborted it: {reason}", 200),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.text.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,8 +56,12 @@ def run(args: argparse.Namespace) -> int:
 def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], output: str) -> int:
     from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking
+    from seatrial.app.rollout.attesting import who_am_i
 
-    changed, wished = finished(picking.change(cluster, name, wish))
+    by, at = finished(who_am_i(cluster)), moment(time.time())
+    changed, wished = finished(
+        picking.change(cluster, name, lambda rollout: picking.signed(rollout, wish(rollout), by, at))
+    )
     return tell(changed, wished.said, output)
 
 

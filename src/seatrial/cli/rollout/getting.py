@@ -89,6 +89,7 @@ def _ago(text: str, now: datetime) -> str:
 def describe(args: argparse.Namespace) -> int:
     """Print everything about one rollout: where it stands, its conditions, who said yes, and what it did."""
     from seatrial.app import looking
+    from seatrial.app.rollout import signing
     from seatrial.cli.show import ending, standing
     from seatrial.cli.show import watch as rollout_watch
 
@@ -100,11 +101,17 @@ def describe(args: argparse.Namespace) -> int:
     if formats.is_document(args.output):
         formats.print_document(standing.as_data(found) | {"object": meant.raw}, args.output)
     else:
-        print("\n".join(_page(found, meant, rollout_watch.width_of(sys.stdout))))
+        is_held = finished(signing.is_held(cluster)) if meant.spec.get("said") else False
+        print("\n".join(_page(found, meant, rollout_watch.width_of(sys.stdout), is_held=is_held)))
     return ending.exit_of(found)
 
 
-def _page(found: Look, rollout: Rollout, width: int) -> Iterator[str]:
+def _who(name: str, *, is_held: bool) -> str:
+    """Who said something: by their own name where the chart's policy holds them to it, else as they claim."""
+    return name if name and is_held else f"{name} (claimed)" if name else "somebody"
+
+
+def _page(found: Look, rollout: Rollout, width: int, *, is_held: bool) -> Iterator[str]:
     from seatrial.cli.show import history, standing
     from seatrial.cli.show import watch as rollout_watch
 
@@ -117,6 +124,12 @@ def _page(found: Look, rollout: Rollout, width: int) -> Iterator[str]:
         for each in conditions:
             yield f"  {each['type']} {each['status']}, {each['reason']}, since {each['lastTransitionTime']}"
             yield f"    {each.get('message', '')}"
+    said = rollout.spec.get("said") or ()
+    if said:
+        yield ""
+        yield ink.paint("Said:", "bold")
+        told = [(each["at"], _who(each.get("by", ""), is_held=is_held), each["what"]) for each in said]
+        yield from (f"  {line}" for line in terminal.columns(told).splitlines())
     rows = [*history.table((rollout,))]
     if rows:
         yield ""

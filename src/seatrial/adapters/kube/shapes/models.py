@@ -257,6 +257,14 @@ class RolloutWord(Model, frozen=True):
     by: str = ""
 
 
+class RolloutSaid(Model, frozen=True):
+    """Who told a rollout what; for people."""
+
+    what: str
+    at: str
+    by: str = ""
+
+
 class RolloutApprovals(Model, frozen=True):
     manual: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
@@ -301,6 +309,7 @@ class RolloutSpec(Model, frozen=True):
     waves: RolloutWaves = RolloutWaves()
     windows: RolloutWindows | None = None
     approvals: RolloutApprovals = RolloutApprovals()
+    said: tuple[RolloutSaid, ...] = ()
     abort: str = ""
     mark_bad: bool = False
     prepull: bool = True
