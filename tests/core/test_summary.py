@@ -192,3 +192,25 @@ def test_what_comes_into_the_way_of_a_node_is_told_within_a_second() -> None:
     refused = replace(after(seen, record), rebuffs={"pod-0": a_rebuff(at=NOW)}, busy={})
     told = [written(refused, an_intent(parallel_max=1), NOW + seconds) is not None for seconds in (0.5, 1.0, 3.0)]
     assert told == [False, True, True]
+
+
+def test_a_rollout_whose_nodes_are_done_for_an_earlier_target_is_not_done_before_they_move() -> None:
+    before = a_node("n1", NodePhase.UPGRADE_DONE)  # the new version was just published, and its pod is of the old one
+    record = written(a_snapshot(before), an_intent())
+    assert record is not None
+    assert record.summary is not None
+    assert (record.summary.state, record.summary.done, record.summary.total) == ("waiting", 0, 1)
+
+
+def test_a_rollout_that_is_done_stays_so_when_a_driver_is_started_again() -> None:
+    well = a_snapshot(a_well_node(phase=NodePhase.UPGRADE_DONE))
+    record = written(well, an_intent())
+    assert record is not None
+    assert record.summary is not None
+    assert record.summary.state == "done"
+    unready = a_well_node(phase=NodePhase.UPGRADE_DONE)
+    driver = unready.facts.driver
+    assert driver is not None
+    again = replace(unready, facts=replace(unready.facts, driver=replace(driver, is_ready=False)))
+    found = summary.summarise(after(a_snapshot(again), record), (), None, an_intent())
+    assert (found.state, found.done) == ("done", 0)

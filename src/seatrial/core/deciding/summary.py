@@ -201,9 +201,12 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
     phases = {phase: len(names) for phase, names in found.items()}
     codes = Counter(map(attrgetter("code"), holds))
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
-    is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
     mover = mover_seen(seen, intent)
     on_target = mover.standings(seen.nodes, mover.target(intent)).get(Progress.DONE, ()) if intent is not None else ()
+    # Nodes whose records say done may be so for an earlier target: it is over when all were seen to run this one, and
+    # stays so while nothing is asked for anew, also when a driver is started again.
+    is_there = intent is None or len(on_target) == len(seen.nodes) or _was_done(seen)
+    is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told and is_there
     at_work = (admission for admission in seen.rollout.admitted if capacity.is_at_work(admission, seen.nodes))
     is_moving = any(at_work) or HoldCode.LEDGER_PENDING in told
     return Summary(
@@ -213,3 +216,9 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
         done=len(on_target),
         total=len(seen.nodes),
     )
+
+
+def _was_done(seen: Snapshot) -> bool:
+    before = seen.rollout
+    is_same = before.generation == before.observed_generation
+    return before.summary is not None and before.summary.state == "done" and is_same
