@@ -115,3 +115,9 @@ def test_a_node_done_for_another_target_does_not_count() -> None:
     found = plain(old, well("n2"))
     assert found.sight is not None
     assert done_of(found.sight) == (1, 2)
+
+
+def test_all_nodes_seen_to_be_done_are_no_end_before_the_controller_says_so() -> None:
+    """Who watches sees the last line say Done."""
+    assert not is_over(plain(well("n1"), summary=Summary(state="progressing", done=0, total=1)))
+    assert is_over(plain(well("n1"), summary=Summary(state="done", done=1, total=1)))

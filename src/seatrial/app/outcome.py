@@ -88,8 +88,10 @@ def is_over(found: Look) -> bool:
     if waiting.state == "done":
         return True
     failed, skipped = left_behind(found.sight)
+    if not failed and not skipped:
+        return False  # that it is done is the controller's word, and comes with its next write
     done, total = done_of(found.sight)
-    is_settled = done + len(failed) + len(skipped) == total > 0
+    is_settled = done + len(failed) + len(skipped) == total
     return is_settled and {each.code for each in (*waiting.rollout, *waiting.nodes)} <= _LEFT
 
 
