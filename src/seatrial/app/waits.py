@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding import summary
-from seatrial.core.deciding.leading import leaderless
+from seatrial.core.deciding import leading, summary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, SourceFacts
 from seatrial.core.model.instants import Instant
@@ -74,8 +73,7 @@ def nobody_leads(found: Look) -> Told | None:
     leader = found.leader
     if found.sight is None or leader is None or leader.is_leading(found.at):
         return None
-    held = leaderless(found.sight.intent.rollout, leader.holder, leader.heard_at)
-    return next(iter(summary.told_of([held])))
+    return leading.told(found.sight.intent.rollout, leader.holder, leader.heard_at)
 
 
 def _waits_of(found: Look) -> Waits | None:

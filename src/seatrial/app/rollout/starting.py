@@ -172,12 +172,11 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
 
 
 def _unled(rollout: str, leader: Leader | None, now: Instant) -> Told | None:
-    from seatrial.core.deciding import summary
-    from seatrial.core.deciding.leading import leaderless
+    from seatrial.core.deciding import leading
 
     if leader is None or leader.is_leading(now):
         return None
-    return next(iter(summary.told_of([leaderless(rollout, leader.holder, leader.heard_at)])))
+    return leading.told(rollout, leader.holder, leader.heard_at)
 
 
 async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> tuple[MachinePool, ...]:

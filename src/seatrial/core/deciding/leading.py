@@ -5,8 +5,10 @@ Law of this file: no controller ever decides by it, since one that decides is th
 
 from __future__ import annotations
 
+from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.rollouts import Told
 
 
 def leaderless(rollout: str, holder: str, heard_at: Instant | None) -> Hold:
@@ -16,3 +18,9 @@ def leaderless(rollout: str, holder: str, heard_at: Instant | None) -> Hold:
     else:
         how = f"{holder} has gone silent" if holder else "the last one stepped down"
     return hold(rollout, HoldCode.LEADERLESS, since=heard_at, how=how)
+
+
+def told(rollout: str, holder: str, heard_at: Instant | None) -> Told:
+    """The same in words."""
+    (found,) = summary.told_of([leaderless(rollout, holder, heard_at)])
+    return found
