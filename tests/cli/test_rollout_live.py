@@ -314,6 +314,10 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     start(run)
     baseline = [{"resource": "ClusterPolicy/climb", "version": OLD}]
     write_status(plane, "spring", phase="Canary", canaries=["climb-0"], baseline=baseline)
+    rehearsed = run("rollout", "abort", "--dry-run")
+    assert rehearsed.code == 0, rehearsed.err
+    assert "Nothing was written. Do it with `seatrial rollout abort spring --reason …`." in rehearsed.out
+    assert "abort" not in plane.get("gpurollout", "spring")["spec"]
     unasked = run("rollout", "abort", "--reason", "too slow")
     assert unasked.code == 2
     assert f"ClusterPolicy/climb carries {OLD} again" in unasked.err

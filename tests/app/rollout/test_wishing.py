@@ -142,5 +142,5 @@ def test_one_that_is_done_is_undone_only_where_that_is_asked() -> None:
 def test_a_reason_is_one_line_and_no_story() -> None:
     assert wishing.reason_of(" slow\n by 3 % ") == "slow by 3 %"
     for said in ("  ", "x" * 301):
-        with pytest.raises(CalledWrongly, match="--reason has to say why"):
+        with pytest.raises(CalledWrongly, match="say why with --reason TEXT"):
             wishing.reason_of(said)

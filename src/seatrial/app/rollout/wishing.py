@@ -123,7 +123,7 @@ def reason_of(text: str) -> str:
     reason = " ".join(text.split())
     if not reason or len(reason) > REASON_MAX:
         raise CalledWrongly(
-            f"--reason has to say why, in at most {REASON_MAX} characters: it goes into the status and the commits."
+            f"say why with --reason TEXT, in at most {REASON_MAX} characters: it goes into the status and the commits."
         )
     return reason
 

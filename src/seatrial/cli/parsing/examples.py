@@ -83,7 +83,10 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "rollout resume": (("seatrial rollout resume to-580", ""),),
     "rollout promote": (("seatrial rollout promote to-580", ""),),
     "rollout approve": (("seatrial rollout approve to-580 waves", ""),),
-    "rollout abort": (("seatrial rollout abort to-580 --reason 'NCCL is slower'", ""),),
+    "rollout abort": (
+        ("seatrial rollout abort to-580 --dry-run", "what would be taken back"),
+        ("seatrial rollout abort to-580 --reason 'NCCL is slower'", ""),
+    ),
     "rollout observed": (("seatrial rollout observed firmware_cx7 28.48.1000 gpu-17 gpu-18", ""),),
     "rollout adopt": (
         ("seatrial rollout adopt --dry-run", "what would become of each node"),

@@ -82,8 +82,10 @@ def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows
     """Show what an undo takes back, ask, and ask for it."""
     from seatrial.app.rollout import wishing
 
-    reason = wishing.reason_of(args.reason)
     wishing.check_undo(rollout, allows_done=allows_done)
+    if args.dry_run:
+        return _undo_nothing(rollout, args)
+    reason = wishing.reason_of(args.reason)
     if wishing.abort(rollout, reason, marks_bad=args.mark_bad).spec is not None:
         print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad)), file=sys.stderr)
         if not confirmed("Undo it?", says_yes=args.yes):
@@ -91,6 +93,19 @@ def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows
             return ExitCode.ERROR
     wish = partial(wishing.abort, reason=reason, marks_bad=args.mark_bad)
     return _change(cluster, rollout.name, wish, args.output)
+
+
+def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
+    """Say what an undo takes back."""
+    from seatrial.app.rollout import wishing
+
+    wish = wishing.abort(rollout, args.reason, marks_bad=args.mark_bad)
+    if wish.spec is None:
+        print(wish.said)
+        return ExitCode.OK
+    print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad)))
+    print(f"Nothing was written. Do it with `seatrial rollout {args.what} {rollout.name} --reason …`.")
+    return ExitCode.OK
 
 
 def confirmed(question: str, *, says_yes: bool) -> bool:

@@ -55,7 +55,8 @@ def add_name(parser: argparse.ArgumentParser) -> None:
 
 def add_undo(parser: argparse.ArgumentParser) -> None:
     """What an undo has to know."""
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes into the status and the commits")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it goes into the status and the commits")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be taken back, and write nothing")
     parser.add_argument(
         "--mark-bad", action="store_true", help="reject the version too: its entry in the matrix is marked bad"
     )
@@ -129,6 +130,10 @@ def guarded(command: Callable[[argparse.Namespace], int], args: argparse.Namespa
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.what in ("abort", "rollback") and not args.dry_run:
+        from seatrial.app.rollout import wishing
+
+        wishing.reason_of(args.reason)  # before anybody is asked
     match args.what:
         case "start":
             from seatrial.cli.rollout import start as rollout_start

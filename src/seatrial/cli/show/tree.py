@@ -19,6 +19,7 @@ from typing import Final
 
 from seatrial.app.outcome import Outcome
 from seatrial.app.picture import NodeLine, Picture
+from seatrial.cli.show import ahead
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
@@ -149,10 +150,7 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
 
 
 def _left(picture: Picture) -> str:
-    if picture.outlook is None:
-        return ""
-    how = "at least" if picture.outlook.is_floor else "about"
-    return f", {how} {explain.span(picture.outlook.seconds)} left ({picture.outlook.rests_on})"
+    return f", {ahead.left(picture.outlook)}" if picture.outlook is not None else ""
 
 
 def _path(picture: Picture, ink: Ink, width: int) -> str:

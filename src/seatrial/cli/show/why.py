@@ -16,8 +16,11 @@ from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
+    from seatrial.app.picture import Picture
     from seatrial.cli.show.pages import Page
     from seatrial.core.actions.action import Action
     from seatrial.core.model.seen.nodes import NodeSeen
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
-ANSWERS = ("Answer", "Next", "Refused", "Failed", "Undone")
+ANSWERS = ("Answer", "Next", "Ahead", "Refused", "Failed", "Undone")
 
 
 class NobodyMeant(SeatrialError):  # noqa: N818  a refusal about a name
@@ -129,7 +132,7 @@ def describe_rollout(found: Look) -> list[str]:
         mine = [*waiting.rollout, *(group for group in waiting.nodes if group.nodes == (intent.rollout,))]
         told = [f"Answer    {waits.sentence(intent.rollout, group, found.at)}" for group in mine]
         told = told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."]
-        return [*lines, *told, said]
+        return [*lines, *told, *_nodes_ahead(found.sight), said]
     record = picture.record
     lines.append(f"Phase     {record.phase.value} for {explain.span(found.at - record.entered_at)} ({picture.mode})")
     if picture.source:
@@ -140,7 +143,40 @@ def describe_rollout(found: Look) -> list[str]:
     answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
     if not answers:
         answers = ["Answer    it has ended." if picture.is_ended else "Answer    it waits for nothing: it is moving."]
-    return [*lines, *answers, *([] if picture.is_ended else [said])]
+    return [*lines, *answers, *_ahead(picture), *([] if picture.is_ended else [said])]
+
+
+def _nodes_ahead(sight: Sight) -> Iterator[str]:
+    """What comes next in a rollout without a canary."""
+    from seatrial.app.outcome import done_of, left_behind
+    from seatrial.cli.show import ahead
+
+    done, total = done_of(sight)
+    to_come = total - done - sum(map(len, left_behind(sight)))
+    text = ahead.plain(to_come, sight.intent.limits.parallel_max)
+    if text:
+        yield f"Ahead     {text}"
+
+
+def _ahead(picture: Picture) -> Iterator[str]:
+    """What comes next, and when as far as anybody knows."""
+    from seatrial.cli.show import ahead
+
+    canaries = [line.name for line in picture.canaries]
+    text = ahead.ahead(
+        picture.name,
+        picture.campaign,
+        picture.record,
+        canaries=canaries,
+        waves=picture.wave_sizes,
+        to_go_back=picture.to_go_back or (),
+    )
+    if text:
+        yield f"Ahead     {text}"
+    if picture.outlook is not None:
+        yield f"Left      {ahead.left(picture.outlook)}"
+    elif not picture.is_ended:
+        yield "Left      not known: it depends on what it waits for"
 
 
 def describe(found: Look, node: NodeSeen) -> list[str]:

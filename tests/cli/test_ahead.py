@@ -1,0 +1,79 @@
+"""What a campaign has before it, in one sentence; how long that takes is another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seatrial.cli.show.ahead import ahead, left, plain
+from seatrial.core.campaign.outlook import Outlook
+from seatrial.core.model.campaign import Bake, Point, RolloutPhase
+from tests.builders import a_campaign, a_campaign_record
+
+WAVES = (2, 4, 8)
+ASKS = {"manual": (Point.WAVES, Point.PROMOTION), "has_source": True, "bake": Bake(seconds=48 * 3600.0)}
+
+
+def said(
+    phase: RolloutPhase, *, record: dict[str, Any] | None = None, to_go_back: tuple[str, ...] = (), **asks: Any
+) -> str:
+    campaign = a_campaign(**(ASKS | asks))
+    written = a_campaign_record(phase, **(record or {}))
+    return ahead("spring", campaign, written, canaries=("gpu-03",), waves=WAVES, to_go_back=to_go_back)
+
+
+def test_before_the_beginning_everything_is_ahead_and_each_yes_has_its_command() -> None:
+    assert said(RolloutPhase.PROPOSED).startswith("the canary (gpu-03), then its gates, then a bake of ")
+    assert said(RolloutPhase.PROPOSED).endswith(
+        ", then 3 waves (2, 4, 8 nodes), once somebody says yes (`seatrial rollout approve spring waves`), "
+        "then the promotion, once somebody says yes (`seatrial rollout approve spring promotion`)."
+    )
+
+
+def test_a_yes_that_was_said_is_not_asked_for_again() -> None:
+    told = said(RolloutPhase.BAKING, approved=(Point.WAVES, Point.PROMOTION))
+    assert told == "3 waves (2, 4, 8 nodes), then the promotion."
+
+
+def test_within_the_waves_those_that_follow_are_ahead() -> None:
+    assert said(RolloutPhase.WAVING, record={"wave": 0}, manual=()) == "2 more waves (4, 8 nodes), then the promotion."
+    assert said(RolloutPhase.WAVING, record={"wave": 1}, manual=()) == "1 more wave (8 nodes), then the promotion."
+    assert said(RolloutPhase.WAVING, record={"wave": 2}, manual=()) == "the promotion."
+
+
+def test_without_a_matrix_nothing_is_promoted() -> None:
+    assert said(RolloutPhase.WAVING, record={"wave": 2}, manual=(), has_source=False) == "the end."
+
+
+def test_a_pause_is_told_what_it_keeps_waiting() -> None:
+    paused = said(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.WAVING, "wave": 1}, manual=())
+    assert paused == "1 more wave (8 nodes), then the promotion."
+
+
+def test_windows_are_told() -> None:
+    told = said(RolloutPhase.WAVING, record={"wave": 2}, manual=(), openings=((0.0, 9e9),))
+    assert told == "the promotion; nodes start inside its windows only."
+
+
+def test_on_the_way_back_those_that_are_not_back_are_ahead() -> None:
+    assert said(RolloutPhase.REVERTING, to_go_back=("gpu-01",)) == "1 node still to go back (gpu-01)."
+    assert said(RolloutPhase.REVERTING, to_go_back=("gpu-01", "gpu-02")) == "2 nodes still to go back (gpu-01, gpu-02)."
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTED])
+def test_at_the_end_nothing_is_ahead(phase: RolloutPhase) -> None:
+    assert said(phase) == ""
+
+
+def test_a_rollout_without_a_canary_has_its_nodes_ahead() -> None:
+    assert plain(1, 2) == "1 node to come, 2 at a time; then it is done."
+    assert plain(5, 0) == "5 nodes to come, as many at a time as the limits allow; then it is done."
+    assert plain(0, 2) == ""
+
+
+def test_how_long_it_takes_comes_with_what_that_rests_on() -> None:
+    assert left(Outlook(seconds=720.0, rests_on="the pace of 3 nodes")) == "about 12 min left (the pace of 3 nodes)"
+    assert (
+        left(Outlook(seconds=60.0, is_floor=True, rests_on="the bake alone")) == "at least 1 min left (the bake alone)"
+    )
