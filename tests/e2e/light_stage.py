@@ -360,10 +360,12 @@ def light_stage(
     gates_namespace: str = keys.HOME,
     home: Home | None = None,
     arguments: tuple[str, ...] = (),
+    **fleet_changes: Any,
 ) -> Iterator[LightStage]:
     """A fleet, a repository, and our controller, which may be given more arguments."""
     at = home or Home.made(folder)
-    fleet = make_fleet(plane, FleetSpec(prefix=prefix, node_count=node_count, driver_version=OLD, reload_seconds=0.3))
+    spec: dict[str, Any] = {"prefix": prefix, "node_count": node_count, "driver_version": OLD, "reload_seconds": 0.3}
+    fleet = make_fleet(plane, FleetSpec(**(spec | fleet_changes)))
     account = controller_process.identity(plane, prefix, has_campaigns=True, gates_namespace=gates_namespace)
     elsewhere = () if gates_namespace == keys.HOME else ("--gates-namespace", gates_namespace)
     said = (*elsewhere, *arguments)

@@ -1,0 +1,91 @@
+"""What an operator asks at three in the morning, in the middle of a rollout with five faults at once: one command each.
+
+The page has the commands; the cluster, the controller and the answers are real, and the kubelets are kwok's.
+SEATRIAL_WRITE_PAGES=1 writes the page anew.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.nodes import consumers, manifests
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
+from tests.core.knowledge import ROOT
+from tests.docs.played import Command, play
+from tests.e2e.light_stage import LightStage, light_stage
+
+pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
+
+PAGE = ROOT / "docs" / "how-to" / "questions-at-three-in-the-morning.md"
+ROLLOUT = "to-580"
+CRASHES, UNPULLED, BUDGETED, REBOOTED, LOST = "gpu-001", "gpu-002", "gpu-003", "gpu-004", "gpu-005"
+CODES = ("failed", "driver-starting", "eviction-blocked", "node-not-ready")
+WIDTH = "100"
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
+    """Twelve nodes of an own cluster, with what the chart brings against words in somebody else's name."""
+    folder = tmp_path_factory.mktemp("night")
+    with ControlPlane.start(folder / "plane") as plane:
+        plane.load_nvidia_crds()
+        controller_process.install(plane)
+        plane.apply([each for each in shipped() if each["kind"].startswith("ValidatingAdmissionPolicy")])
+        with light_stage(
+            plane, folder, "gpu", node_count=12, has_device_plugin=True, has_feature_discovery=True
+        ) as made:
+            made.open()
+            yield made
+
+
+def shipped() -> Iterator[dict[str, Any]]:
+    """What `kubectl apply` installs."""
+    yield from filter(None, yaml.safe_load_all((ROOT / "deploy" / "seatrial.yaml").read_text(encoding="utf-8")))
+
+
+def test_ten_questions_have_one_command_each(stage: LightStage) -> None:
+    stage.lay_out()
+    stage.begin(
+        ROLLOUT,
+        **stage.by_git(),
+        waves={"growth": "percentages", "percentages": [60, 100]},
+        approvals={"manual": ["waves", "promotion"]},
+        limits={"maxParallelUpgrades": 6, "maxUnavailable": "100%", "maxFailed": 3},
+    )
+    with stage.synced():
+        stage.wait_held("approval-pending")
+        break_five(stage)
+        stage.do("rollout", "approve", ROLLOUT, "waves")
+        stage.wait_holds(*CODES)
+        play(PAGE, lambda command: answer(stage, command))
+
+
+def break_five(stage: LightStage) -> None:
+    """Everything at once, before the fleet follows the canary."""
+    stage.fleet.break_driver(CRASHES, "module-load", restart_count=11)
+    stage.fleet.break_driver(UNPULLED, "image-pull")
+    stage.fleet.lose_gpu(LOST)
+    stage.fleet.set_node_ready(REBOOTED, is_ready=False)
+    service = consumers.add_pod(stage.fleet, BUDGETED, name="service", gpus=8)
+    budget = manifests.disruption_budget(service.name, service.namespace, min_available=1)
+    stage.plane.apply([budget])
+    where = (f"pdb/{service.name}", "-n", service.namespace)
+    stage.plane.kubectl("wait", "--for=jsonpath={.status.currentHealthy}=1", *where, "--timeout=30s")
+
+
+def answer(stage: LightStage, command: Command) -> str:
+    """What a person sees who types this."""
+    line, is_asked, _ = command.text.partition("; echo $?")
+    words = shlex.split(line)
+    if words[0] == "kubectl":
+        return stage.plane.kubectl(*words[1:])
+    assert words[0] == "seatrial", command.text
+    said = forked.run(*words[1:], environment={"KUBECONFIG": str(stage.plane.kubeconfig), "COLUMNS": WIDTH})
+    return f"{said.stdout}{said.stderr}{said.returncode if is_asked else ''}"
