@@ -23,7 +23,6 @@ from typing import Any, Final
 
 import yaml
 from rich.console import Console
-from rich.terminal_theme import TerminalTheme
 
 from docs import (
     chart_page,
@@ -34,6 +33,7 @@ from docs import (
     rules_page,
     snapshot_page,
     telemetry_page,
+    terminal_picture,
 )
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
@@ -455,28 +455,6 @@ def _default(field: Mapping[str, Any]) -> str:
 # ── the picture of the demo ──────────────────────────────────────────────────────────────────────────────────────────
 
 DEMO_COLUMNS: Final = 112
-COLOURS: Final = ("#10141b", "#f26060", "#62c478", "#e2b75a", "#619ef0", "#bc8ce6", "#56c4cc", "#c8ced6")
-RGB: Final = [tuple(bytes.fromhex(colour[1:])) for colour in COLOURS]
-THEME: Final = TerminalTheme((16, 20, 27), (214, 221, 230), [(red, green, blue) for red, green, blue in RGB])
-# No web font: the picture must look the same without a network.
-FRAME: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="the end of seatrial demo">
-<style>
-.{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
-{styles}
-</style>
-<defs>
-{lines}
-</defs>
-<rect width="{width}" height="{height}" rx="10" fill="#10141b"/>
-<g transform="translate(18, 14)">
-{backgrounds}
-<g class="{unique_id}-matrix" xml:space="preserve">
-{matrix}
-</g>
-</g>
-</svg>
-"""
 
 
 def demo_picture() -> str:
@@ -487,21 +465,12 @@ def demo_picture() -> str:
     lines = played.export_text().splitlines()
     begins = next(number for number, line in enumerate(lines) if line.startswith("Rollout winter"))
     ends = next(number for number, line in enumerate(lines) if line.startswith("Report:"))
-    console = Console(
-        record=True,
-        file=io.StringIO(),
-        width=DEMO_COLUMNS,
-        force_terminal=True,
-        color_system="truecolor",
-        highlight=False,
-        _environ={},
-    )
+    console = terminal_picture.blank(DEMO_COLUMNS)
     console.print("$ seatrial demo\n…\n", style="bold", markup=False)
     for line in lines[begins:ends]:
         steady = re.sub(r"\b[0-9a-f]{7}\b", "·" * 7, re.sub(r" in [0-9.]+ s\)", ")", line))
         console.print(steady, style=_style_of(steady), markup=False)
-    drawn = console.export_svg(theme=THEME, code_format=FRAME, unique_id="demo")
-    return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+    return terminal_picture.drawn(console, label="the end of seatrial demo", name="demo")
 
 
 def _style_of(line: str) -> str:

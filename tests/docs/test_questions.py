@@ -6,19 +6,22 @@ SEATRIAL_WRITE_PAGES=1 writes the page anew.
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from docs import terminal_picture
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.nodes import consumers, manifests
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests import forked
 from tests.core.knowledge import ROOT
-from tests.docs.played import Command, play
+from tests.docs.played import WRITES, Command, play
+from tests.docs.terminal import on_terminal
 from tests.e2e.light_stage import LightStage, light_stage
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
@@ -27,7 +30,10 @@ PAGE = ROOT / "docs" / "how-to" / "questions-at-three-in-the-morning.md"
 ROLLOUT = "to-580"
 CRASHES, UNPULLED, BUDGETED, REBOOTED, LOST = "gpu-001", "gpu-002", "gpu-003", "gpu-004", "gpu-005"
 CODES = ("failed", "driver-starting", "eviction-blocked", "node-not-ready")
-WIDTH = "100"
+WORD = "seatrial-word"
+"""The policy that holds people to their own names."""
+PAGE_COLUMNS = 110
+PICTURES = ROOT / "docs" / "pictures"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +43,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
     with ControlPlane.start(folder / "plane") as plane:
         plane.load_nvidia_crds()
         controller_process.install(plane)
-        plane.apply([each for each in shipped() if each["kind"].startswith("ValidatingAdmissionPolicy")])
+        plane.apply([each for each in shipped() if each["metadata"]["name"] == WORD])
         with light_stage(
             plane, folder, "gpu", node_count=12, has_device_plugin=True, has_feature_discovery=True
         ) as made:
@@ -64,6 +70,8 @@ def test_ten_questions_have_one_command_each(stage: LightStage) -> None:
         break_five(stage)
         stage.do("rollout", "approve", ROLLOUT, "waves")
         stage.wait_holds(*CODES)
+        if os.environ.get(WRITES):
+            draw(stage)
         play(PAGE, lambda command: answer(stage, command))
 
 
@@ -87,5 +95,20 @@ def answer(stage: LightStage, command: Command) -> str:
     if words[0] == "kubectl":
         return stage.plane.kubectl(*words[1:])
     assert words[0] == "seatrial", command.text
-    said = forked.run(*words[1:], environment={"KUBECONFIG": str(stage.plane.kubeconfig), "COLUMNS": WIDTH})
-    return f"{said.stdout}{said.stderr}{said.returncode if is_asked else ''}"
+    said, code = shown(stage, *words[1:], columns=PAGE_COLUMNS, NO_COLOR="1")
+    return f"{said}{code if is_asked else ''}"
+
+
+def shown(stage: LightStage, *words: str, columns: int, **environment: str) -> tuple[str, int]:
+    command, where = (sys.executable, "-m", "seatrial", *words), {"KUBECONFIG": str(stage.plane.kubeconfig)}
+    return on_terminal(command, columns=columns, environment=where | environment)
+
+
+def draw(stage: LightStage) -> None:
+    """The pictures of the same moment, as terminals of three widths show it."""
+    for columns in (80, 120, 200):
+        text, _ = shown(stage, "status", ROLLOUT, columns=columns)
+        picture = terminal_picture.shown(
+            text, columns=columns, label=f"seatrial status in {columns} columns", name=f"status-{columns}"
+        )
+        (PICTURES / f"status-{columns}.svg").write_text(picture, encoding="utf-8")
