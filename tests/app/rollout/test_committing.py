@@ -53,21 +53,21 @@ def spec(url: str, **git: Any) -> dict[str, Any]:
     return {"publish": {"via": "git", "git": {"url": url, "path": "gpu.yaml", **git}}}
 
 
-def test_the_diff_is_that_of_the_real_file_and_touches_one_line(remote: str) -> None:
-    file = committing.published_file(spec(remote), "spring")
+def test_the_diff_is_that_of_the_real_file_and_touches_one_line(remote: str, tmp_path: Path) -> None:
+    file = committing.published_file(spec(remote), "spring", tmp_path / "clone")
     assert file is not None
     assert file.where.startswith(f"gpu.yaml of {remote} main@")
     changed = [line for line in committing.diff_of(file, ACT) if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     assert changed == ['-    version: "570.124.06"  # since spring', '+    version: "580.105.08"  # since spring']
 
 
-def test_a_path_that_is_not_there_is_told_before_the_start(remote: str) -> None:
+def test_a_path_that_is_not_there_is_told_before_the_start(remote: str, tmp_path: Path) -> None:
     with pytest.raises(committing.FileMissing, match=r"has no cluster/gpu\.yaml on main .* --publish-path"):
-        committing.published_file(spec(remote, path="cluster/gpu.yaml"), "spring")
+        committing.published_file(spec(remote, path="cluster/gpu.yaml"), "spring", tmp_path / "clone")
 
 
-def test_a_file_that_cannot_carry_the_version_is_told_with_its_name(remote: str) -> None:
-    file = committing.published_file(spec(remote), "spring")
+def test_a_file_that_cannot_carry_the_version_is_told_with_its_name(remote: str, tmp_path: Path) -> None:
+    file = committing.published_file(spec(remote), "spring", tmp_path / "clone")
     assert file is not None
     other = Publish(
         rollout="spring", step=PublishStep.CANARY, via=Via.GIT, versions=(("ClusterPolicy/another", "580.105.08"),)
@@ -76,16 +76,16 @@ def test_a_file_that_cannot_carry_the_version_is_told_with_its_name(remote: str)
         committing.diff_of(file, other)
 
 
-def test_without_commits_no_repository_is_asked() -> None:
-    assert committing.published_file({"publish": {"via": "direct"}}, "spring") is None
-    assert committing.published_file({}, "spring") is None
+def test_without_commits_no_repository_is_asked(tmp_path: Path) -> None:
+    assert committing.published_file({"publish": {"via": "direct"}}, "spring", tmp_path / "clone") is None
+    assert committing.published_file({}, "spring", tmp_path / "clone") is None
 
 
-def test_the_matrixs_repository_is_meant_where_no_other_is_named(remote: str) -> None:
+def test_the_matrixs_repository_is_meant_where_no_other_is_named(remote: str, tmp_path: Path) -> None:
     wish = {
         "matrix": {"git": {"url": remote, "branch": "main"}},
         "publish": {"via": "git", "git": {"path": "gpu.yaml"}},
     }
-    file = committing.published_file(wish, "spring")
+    file = committing.published_file(wish, "spring", tmp_path / "clone")
     assert file is not None
     assert file.url == remote

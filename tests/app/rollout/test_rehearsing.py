@@ -11,7 +11,7 @@ import pytest
 
 from seatrial.app.matrix.judging import CheckReport
 from seatrial.app.rollout import rehearsing
-from seatrial.app.rollout.starting import Outset
+from seatrial.app.rollout.outset import Outset
 from seatrial.app.rollout.targeting import RolloutTarget
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode

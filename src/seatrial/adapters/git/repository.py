@@ -187,6 +187,27 @@ class Repository:
             lambda: self._proposed(rollout, step, lambda head: self._edited(head, edits, new_files, message))
         )
 
+    def try_push(self, *, rollout: str, step: str, is_by_request: bool = False) -> None:
+        """Ask whether a commit of this step could be pushed, and push none; GitRefused where the server says no.
+
+        This is `git push --dry-run`: the login and the right to push are the server's answer. Rules of a branch and
+        hooks are asked by a server when something arrives, and nothing does.
+        """
+        _check_step(rollout, step)
+        self._clone.within(lambda: self._tried(rollout, step, is_by_request=is_by_request))
+
+    def _tried(self, rollout: str, step: str, *, is_by_request: bool) -> None:
+        head = self._past.head()
+        message = messages.compose("A trial that is not pushed", "", messages.trailers(rollout, step))
+        nobody = Author(name="seatrial", email="seatrial@localhost")
+        tree = self._clone.git("rev-parse", "--verify", f"{head}^{{tree}}").line
+        made = self._clone.git(
+            "commit-tree", tree, "-p", head, "-F", "-", stdin=message.encode(), env=_variables(nobody)
+        ).line
+        branch = proposals.branch_of(rollout, step) if is_by_request else self._remote.branch
+        old = self._past.resolve(f"refs/remotes/origin/{branch}")
+        self._push({f"refs/heads/{branch}": (made, old)}, head, "--dry-run")
+
     def _once(self, rollout: str, step: str, make: Callable[[str], str], tag: NewTag | None = None) -> str:
         head = self._past.head()
         found = self._past.find(rollout, step, head)
@@ -348,11 +369,13 @@ class Repository:
     def _signature(self, tag: str) -> str:
         return self._clone.git("for-each-ref", "--format=%(contents:signature)", f"refs/tags/{tag}").line
 
-    def _push(self, refs: Mapping[str, tuple[str, str]], head: str) -> None:
+    def _push(self, refs: Mapping[str, tuple[str, str]], head: str, *options: str) -> None:
         """Push every ref from what we saw (nothing, if empty) to what we made; all of them or none."""
         leases = [f"--force-with-lease={ref}:{old}" for ref, (_, old) in refs.items()]
         atomic = ("--atomic",) if len(refs) > 1 else ()
-        done = self._clone.push(*atomic, *leases, "origin", *(f"{new}:{ref}" for ref, (new, _) in refs.items()))
+        done = self._clone.push(
+            *options, *atomic, *leases, "origin", *(f"{new}:{ref}" for ref, (new, _) in refs.items())
+        )
         rejected = answers.rejection(done.text, done.err) if not done.is_good else None
         if rejected is None:
             return
@@ -383,11 +406,16 @@ class Repository:
                 "Nobody is named as the author of commits. Set user.name and user.email in Git's configuration, "
                 "or name an author in the settings."
             )
-        return {
-            f"GIT_{who}_{what}": value
-            for who in ("AUTHOR", "COMMITTER")
-            for what, value in (("NAME", self._author.name), ("EMAIL", self._author.email))
-        }
+        return _variables(self._author)
+
+
+def _variables(author: Author) -> dict[str, str]:
+    """An identity as variables for git."""
+    return {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", author.name), ("EMAIL", author.email))
+    }
 
 
 def _check_sha(commit: str) -> None:

@@ -1,14 +1,13 @@
 """The first commit of a rollout, before anything begins: the real file in the real repository, and what would change.
 
 Law of this file: it reads, and writes nothing. A file that is not there is told before the start, by its address, and
-the change is worked out by the code that makes the commit. Whether the controller may push there is its own right, and
-cannot be known from here. Tests: tests/app/rollout/test_committing.py
+the change is worked out by the code that makes the commit. Whether the controller may push there is
+checks/pushing.py's. Tests: tests/app/rollout/test_committing.py
 """
 
 from __future__ import annotations
 
 import difflib
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,15 +39,15 @@ class PublishedFile:
         return f"{self.path} of {self.url} {self.branch}@{self.head[:SHORT]}"
 
 
-def published_file(spec: dict[str, Any], rollout: str) -> PublishedFile | None:
-    """The file that a rollout publishes to; None where it publishes by no commit."""
+def published_file(spec: dict[str, Any], rollout: str, folder: Path) -> PublishedFile | None:
+    """The file that a rollout publishes to, by a clone in this folder; None where it publishes by no commit."""
     publish, matrix = spec.get("publish") or {}, (spec.get("matrix") or {}).get("git") or {}
     if publish.get("via") != "git":
         return None
     git = publish.get("git") or {}
     url, path = str(git.get("url") or matrix.get("url") or ""), str(git.get("path") or "")
     branch = str(git.get("branch") or (matrix.get("branch") if not git.get("url") else "") or "main")
-    head, text = _read(url, branch, path, rollout)
+    head, text = _read(url, branch, path, rollout, folder)
     if text is None:
         raise FileMissing(
             f"{url} has no {path} on {branch} ({head[:SHORT]}), and that is what the rollout would publish to. "
@@ -57,14 +56,13 @@ def published_file(spec: dict[str, Any], rollout: str) -> PublishedFile | None:
     return PublishedFile(url=url, branch=branch, path=path, head=head, text=text)
 
 
-def _read(url: str, branch: str, path: str, rollout: str) -> tuple[str, str | None]:
+def _read(url: str, branch: str, path: str, rollout: str, folder: Path) -> tuple[str, str | None]:
     from seatrial.adapters.git.clone import Remote
     from seatrial.adapters.git.repository import Repository
 
-    with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
-        repository = Repository(Remote(url=url, branch=branch), Path(folder) / "clone")
-        look = repository.look(rollout=rollout)
-        return look.head, repository.text_at(look.head, path)
+    repository = Repository(Remote(url=url, branch=branch), folder)
+    look = repository.look(rollout=rollout)
+    return look.head, repository.text_at(look.head, path)
 
 
 def diff_of(file: PublishedFile, act: Publish) -> tuple[str, ...]:

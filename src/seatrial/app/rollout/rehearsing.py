@@ -24,7 +24,7 @@ from seatrial.core.words import acts as words
 from seatrial.core.words import somebody
 
 if TYPE_CHECKING:
-    from seatrial.app.rollout.starting import Outset
+    from seatrial.app.rollout.outset import Outset
     from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.model.campaign import Campaign
     from seatrial.core.model.intent import Intent
@@ -162,9 +162,9 @@ class _Rehearsal:
     def _with_image(self, node: NodeSeen) -> NodeSeen:
         """The image that the new version will have, as far as the old one's name tells: it is brought to the node."""
         wanted, live = node.facts.wanted, self._outset.members[node.name].facts.wanted
-        if wanted is None or live is None or wanted.image or not live.version or live.version not in live.image:
+        image = live.image_with(wanted.version) if wanted is not None and live is not None else ""
+        if wanted is None or wanted.image or not image:
             return node
-        image = live.image.replace(live.version, wanted.version)
         return replace(node, facts=replace(node.facts, wanted=replace(wanted, image=image)))
 
     async def wait(self, until: float | None) -> bool:

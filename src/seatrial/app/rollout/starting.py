@@ -7,17 +7,21 @@ Tests: tests/app/rollout/test_starting.py, tests/cli/test_rollout_live.py
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import texts
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import committing, picking, targeting
 from seatrial.app.rollout import resource as resources
+from seatrial.app.rollout.checks import asking, fields
+from seatrial.app.rollout.outset import Outset
 from seatrial.app.texts import FileUnusable
 
 if TYPE_CHECKING:
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.adapters.kube.shapes import models
     from seatrial.app.connecting import Cluster
-    from seatrial.app.rollout.committing import PublishedFile
     from seatrial.app.rollout.options import StartOptions
     from seatrial.app.rollout.picking import Rollout
     from seatrial.app.rollout.targeting import RolloutTarget
@@ -37,30 +40,6 @@ if TYPE_CHECKING:
     from seatrial.core.model.seen.rollouts import Told
 
 SYNC_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outset:
-    """What a rollout begins with."""
-
-    at: Instant
-    resource: dict[str, Any]
-    """As it was asked for, and is created."""
-    made: dict[str, Any]
-    """The same as the API server would take it, with its defaults."""
-    intent: Intent
-    members: dict[str, NodeSeen]
-    operator: OperatorFacts
-    others: tuple[str, ...]
-    """Other campaigns that have not ended."""
-    machine_pools: tuple[MachinePool, ...] = ()
-    """MachineConfigPools, where the rollout has to do with some."""
-    faults: tuple[str, ...] = ()
-    """What could not be read on the way."""
-    file: PublishedFile | None = None
-    """What it publishes to, where it does so by commits: read, so that a wrong path is told before the start."""
-    unled: Told | None = None
-    """That nobody is in charge, so nothing begins; None where somebody is, and where that cannot be seen."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,8 +105,11 @@ async def propose(
     taken = await picking.listed(cluster)
     name = _said_name(asked, given) or resources.name_of(target.driver, on, frozenset(each.name for each in taken))
     spec = _spec(asked, given, target)
-    file = await asyncio.to_thread(committing.published_file, spec, name)
-    return replace(await look_around(cluster, resources.resource_of(name, spec), taken), file=file)
+    with tempfile.TemporaryDirectory(prefix="seatrial-") as clone:
+        folder = Path(clone)
+        file = await asyncio.to_thread(committing.published_file, spec, name, folder)
+        outset = replace(await look_around(cluster, resources.resource_of(name, spec), taken), file=file)
+        return replace(outset, checks=await asking.checks_of(cluster, outset, folder))
 
 
 async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[Rollout, ...]) -> Outset:
@@ -137,12 +119,12 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     from seatrial.adapters.kube.reading import table
     from seatrial.adapters.kube.reading.leader import leader_of
     from seatrial.adapters.kube.reading.watching import FleetObserver
-    from seatrial.adapters.kube.shapes import keys, models
+    from seatrial.adapters.kube.shapes import models
     from seatrial.core.model.intent import is_member
 
     faults: list[str] = []
     async with cluster.client() as client:
-        made: dict[str, Any] = await client.create(keys.ROLLOUTS, resource, dict, is_trial=True)
+        made = await fields.made_of(client, resource)
         rollout = msgspec.convert(made, models.Rollout)
         leader = await leader_of(client)
         observing = FleetObserver(client, table.FLEET, namespace=cluster.namespace, on_fault=faults.append)

@@ -13,6 +13,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.app.errors import Objection
+    from seatrial.app.rollout.checks.check import Check
     from seatrial.app.rollout.targeting import RolloutTarget
 
 
@@ -31,3 +32,11 @@ def object_to(objection: Objection | None) -> ExitCode:
         return ExitCode.OK
     print(f"seatrial: {objection.says}", file=sys.stderr)
     return ExitCode.INCONCLUSIVE if objection.is_unknown else ExitCode.FINDINGS
+
+
+def refuse(failed: tuple[Check, ...]) -> ExitCode:
+    """Say which checks before the start fail, and that nothing was written."""
+    for each in failed:
+        print(f"seatrial: {each.line}", file=sys.stderr)
+    print("seatrial: nothing was written.", file=sys.stderr)
+    return ExitCode.FINDINGS

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from seatrial.app.awaiting import finished
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import options, starting
+from seatrial.app.rollout.checks.check import failed
+from seatrial.app.rollout.checks.fields import FieldsRefused
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
@@ -25,8 +27,8 @@ from seatrial.core.words import explain
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.rollout.options import StartOptions
-    from seatrial.app.rollout.starting import Outset
-from seatrial.cli.rollout.objecting import verdict
+    from seatrial.app.rollout.outset import Outset
+from seatrial.cli.rollout.objecting import refuse, verdict
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +57,10 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
     code = verdict(target, accepts_unknown=asked.accept_unknown)
     if code is not ExitCode.OK:
         return code
-    outset = finished(starting.propose(cluster, asked, given, target, on))
+    try:
+        outset = finished(starting.propose(cluster, asked, given, target, on))
+    except FieldsRefused as err:
+        return refuse((err.check,))
     for fault in outset.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
     print("\n".join(f"{head:<9} {text}" for head, text in starting.preview(outset, target)), file=sys.stderr)
@@ -63,6 +68,8 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
         from seatrial.cli.rollout import trial as rollout_trial
 
         return rollout_trial.show(outset, target, output=showing.output)
+    if failed(outset.checks):
+        return refuse(failed(outset.checks))
     if not rollout_acts.confirmed("Start it?", says_yes=showing.says_yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR

@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from seatrial.app.rollout import committing, rehearsing
+from seatrial.app.rollout.checks.check import failed
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.words import explain
 
 if TYPE_CHECKING:
+    from seatrial.app.rollout.outset import Outset
     from seatrial.app.rollout.rehearsing import Trial
-    from seatrial.app.rollout.starting import Outset
     from seatrial.app.rollout.targeting import RolloutTarget
 
 
 def show(outset: Outset, target: RolloutTarget, *, output: str) -> int:
-    """Print what would be written; exit code 12 where it would wait for somebody before the first verdict."""
+    """Print what would be written; exit code 8 where a check fails, 12 where it would wait for somebody."""
     trial = rehearsing.rehearse(outset, target)
     if formats.is_document(output):
         formats.print_document(_as_data(outset, trial), output)
@@ -27,6 +28,8 @@ def show(outset: Outset, target: RolloutTarget, *, output: str) -> int:
         formats.print_names(formats.ROLLOUT, [outset.intent.rollout])
     else:
         print("\n".join(_lines(outset, trial)))
+    if failed(outset.checks):
+        return ExitCode.FINDINGS
     return ExitCode.HELD if trial.is_held else ExitCode.OK
 
 
@@ -43,6 +46,10 @@ def _lines(outset: Outset, trial: Trial) -> Iterator[str]:
         for held in trial.holds:
             yield f"  {held.code.value}: {explain.why(held)}. {explain.next_step(held)}"
     yield from _commit(outset, trial)
+    if outset.checks:
+        yield "Checked before the start:"
+        yield from (f"  {each.line}" for each in outset.checks)
+        yield ""
     campaign = outset.intent.campaign
     if campaign is not None:
         yield rehearsing.then(campaign, trial, len(outset.members))
@@ -55,7 +62,6 @@ def _commit(outset: Outset, trial: Trial) -> Iterator[str]:
         return
     yield f"The first commit would change {outset.file.where}:"
     yield from (f"  {line}" for line in committing.diff_of(outset.file, trial.published))
-    yield "Whether the controller may push there is not checked here: it has a login of its own."
     yield ""
 
 
@@ -69,6 +75,7 @@ def _as_data(outset: Outset, trial: Trial) -> dict[str, object]:
             for each in trial.writes
         ],
         "commit": _commit_data(outset, trial),
+        "checks": [{"about": each.about, "verdict": each.verdict.value, "why": each.why} for each in outset.checks],
         "phase": trial.record.phase.value,
         "holds": [
             {"code": held.code.value, "why": explain.why(held), "next": explain.next_step(held)} for held in trial.holds

@@ -30,6 +30,7 @@ FIELD_MANAGER: Final = "seatrial"
 # etcd takes 1.5 MB; a line far beyond that is not an API server.
 _LINE_MAX_BYTES: Final = 32 * 1024 * 1024
 _STRICT: Final = {"fieldValidation": "Strict"}
+_TRIAL: Final = {"dryRun": "All"}
 
 
 class PatchKind(enum.Enum):
@@ -289,7 +290,7 @@ class Client:
         self, path: str, body: object, model: type[T] | None = None, *, is_trial: bool = False
     ) -> T | None:
         """Create an object; the path is that of its kind. On trial the server judges it, and keeps nothing."""
-        return await self._write("POST", path, body, model, extra={"dryRun": "All"} if is_trial else {})
+        return await self._write("POST", path, body, model, extra=_TRIAL if is_trial else {})
 
     @overload
     async def replace(self, path: str, body: object, model: None = None, *, subresource: str = "") -> None: ...
@@ -312,6 +313,7 @@ class Client:
         subresource: str = "",
         field_manager: str | None = None,
         force: bool = False,
+        is_trial: bool = False,
     ) -> None: ...
     @overload
     async def patch(
@@ -324,6 +326,7 @@ class Client:
         subresource: str = "",
         field_manager: str | None = None,
         force: bool = False,
+        is_trial: bool = False,
     ) -> T: ...
     async def patch(
         self,
@@ -335,9 +338,10 @@ class Client:
         subresource: str = "",
         field_manager: str | None = None,
         force: bool = False,
+        is_trial: bool = False,
     ) -> T | None:
         """Change parts of an object; `force` takes fields over from other managers and is for APPLY only."""
-        extra = {"force": "true"} if force else {}
+        extra = ({"force": "true"} if force else {}) | (_TRIAL if is_trial else {})
         return await self._write(
             "PATCH",
             _with(path, subresource),

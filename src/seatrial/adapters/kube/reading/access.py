@@ -2,7 +2,8 @@
 
 Which rights are needed follows from what is asked of the campaign; the answer is told as texts such as
 `patch clusterpolicies.nvidia.com`, and what to make of it is decided in core. Every user may ask about himself, by the
-rights a cluster gives to all who are known to it. Tests: tests/adapters/kube/test_access.py
+rights a cluster gives to all who are known to it; to ask about a ServiceAccount, as a client does before a start, is a
+right of its own. Tests: tests/adapters/kube/test_access.py
 """
 
 from __future__ import annotations
@@ -149,7 +150,19 @@ class Access:
         self._answered = wanted
 
 
-def _review(right: Right) -> dict[str, Any]:
+async def denied_to(client: Client, namespace: str, account: str, rights: Iterable[Right]) -> tuple[Right, ...]:
+    """Which of these rights a ServiceAccount has not; Forbidden where we may not ask about others."""
+    who = {
+        "user": f"system:serviceaccount:{namespace}:{account}",
+        "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+    }
+    wanted = tuple(sorted(rights))
+    answers = [await client.create(keys.OTHERS_REVIEWS, _review(right, who), AccessReview) for right in wanted]
+    return tuple(right for right, answer in zip(wanted, answers, strict=True) if not answer.status.allowed)
+
+
+def _review(right: Right, who: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The question whether we have a right, or somebody else."""
     attributes = {
         "verb": right.verb,
         "group": right.group,
@@ -159,6 +172,6 @@ def _review(right: Right) -> dict[str, Any]:
     }
     return {
         "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
+        "kind": "SelfSubjectAccessReview" if who is None else "SubjectAccessReview",
+        "spec": {**(who or {}), "resourceAttributes": {key: value for key, value in attributes.items() if value}},
     }

@@ -162,6 +162,7 @@ KUSTOMIZATIONS: Final = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
 HELM_RELEASES: Final = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"
 MACHINE_POOLS: Final = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+OTHERS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 

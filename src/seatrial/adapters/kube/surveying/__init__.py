@@ -4,6 +4,7 @@
     keeping.py          a report into a ConfigMap that somebody made for it
     auditing.py         what an audit looks at
     audit_models.py     the fields of it
+    installed.py        the controller that is installed here, its account, and how it was told
     diagnosing.py       what a diagnosis looks at, logs among it
     doctor_models.py    the fields of it
 

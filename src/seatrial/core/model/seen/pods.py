@@ -77,6 +77,11 @@ class DriverRevision:
     image: str = ""
     """The driver container's image, as the template names it."""
 
+    def image_with(self, version: str) -> str:
+        """The image of another version, as far as this one's name tells; empty where it does not."""
+        is_told = self.version and self.version in self.image
+        return self.image.replace(self.version, version) if is_told else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverPod:
