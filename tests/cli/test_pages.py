@@ -70,7 +70,7 @@ def seeing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def see(*looks: looking.Look) -> None:
         @asynccontextmanager
-        async def looking_at(*_: object) -> AsyncIterator[Eyes]:
+        async def looking_at(*_: object, **__: object) -> AsyncIterator[Eyes]:
             yield Eyes(*looks)
 
         monkeypatch.setattr(looking, "looking", looking_at)

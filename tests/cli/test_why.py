@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
 
+from seatrial.adapters.kube.surveying.gate_pods import GatePod, State
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.show import look, why
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
@@ -127,7 +130,6 @@ def test_a_script_gets_the_node_and_the_answers(
 
 
 def test_a_rollout_is_answered_for_as_a_node_is() -> None:
-    from seatrial.core.model.campaign import RolloutPhase
     from tests.cli.test_rollout_tree import a_look as a_campaign_look
 
     found = a_campaign_look(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
@@ -137,8 +139,49 @@ def test_a_rollout_is_answered_for_as_a_node_is() -> None:
 
 
 def test_a_rollout_that_has_ended_waits_for_nothing() -> None:
-    from seatrial.core.model.campaign import RolloutPhase
     from tests.cli.test_rollout_tree import a_look as a_campaign_look
 
     done = (builders.a_done_node("n1"),)
     assert why.describe_rollout(a_campaign_look(RolloutPhase.DONE, nodes=done))[-1] == "Answer    it has ended."
+
+
+def test_a_gate_that_runs_or_does_not_start_is_told_with_its_last_line_and_the_command() -> None:
+    from tests.cli.test_rollout_tree import a_look as a_campaign_look
+
+    runs = GatePod(
+        gate="smoke", node="n1", namespace="gates", job="j", pod="p", state=State.RUNNING, has_run=True, last="step 4"
+    )
+    shown = (
+        (runs, 'runs (Job gates/j, pod p); its log ends with "step 4". `kubectl -n gates logs p` shows more.'),
+        (
+            replace(runs, last=""),
+            "runs (Job gates/j, pod p); it has logged nothing. `kubectl -n gates logs p` shows more.",
+        ),
+        (
+            replace(runs, last="", unread="you may not read its log"),
+            "runs (Job gates/j, pod p); you may not read its log. `kubectl -n gates describe pod p` shows more.",
+        ),
+        (
+            replace(runs, state=State.STUCK, has_run=False, why="ImagePullBackOff"),
+            "does not start: ImagePullBackOff (Job gates/j, pod p). `kubectl -n gates describe pod p` shows more.",
+        ),
+    )
+    found = a_campaign_look(RolloutPhase.GATING)
+    assert not [line for line in why.describe_rollout(found) if line.startswith("Gate")]
+    for pod, line in shown:
+        told = why.rollout_page(replace(found, gate_pods=(pod,)))
+        assert f"Gate      smoke on n1 {line}" in told.lines
+        assert {"kind": "gate", "text": f"smoke on n1 {line}"} in told.data["answers"]
+
+
+def test_a_node_is_told_of_its_own_gates_alone() -> None:
+
+    node = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED)
+    pods = tuple(
+        GatePod(gate="smoke", node=name, namespace="gates", job="j", pod=f"p-{name}", state=State.WAITING)
+        for name in ("n1", "n2")
+    )
+    told = [line for line in answer(node, gate_pods=pods) if line.startswith("Gate")]
+    assert told == [
+        "Gate      smoke on n1 waits (Job gates/j, pod p-n1). `kubectl -n gates describe pod p-n1` shows more."
+    ]

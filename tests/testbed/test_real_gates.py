@@ -24,6 +24,7 @@ from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
+from seatrial.adapters.kube.surveying import gate_pods
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.judging import limits
@@ -306,6 +307,31 @@ async def test_a_gate_whose_pod_is_evicted_was_not_measured(
     await client.evict(OPEN, pod)
     told = (await yard.ends(client, {name}))[name]
     assert (told.verdict, told.detail) == (UNKNOWN, says)
+
+
+async def test_who_asks_why_is_told_the_last_line_of_a_gate_that_runs_and_of_one_that_failed(
+    yard: Yard, client: Client
+) -> None:
+    script = f"echo one; printf '\\033[31mstep 40 of 100\\033[0m\\n\\n'; {ENDS_WHEN_TOLD}"
+    await yard.ask(client, Row(gate=a_gate("a-talker", script), verdict=UNKNOWN, says=""))
+    pod = await asyncio.to_thread(running, yard, "a-talker")
+    try:
+        told = {each.gate: each for each in await gate_pods.gate_pods(client, ROLLOUT)}
+        assert (told["a-talker"].state, told["a-talker"].pod) == (gate_pods.State.RUNNING, pod)
+        assert (told["a-talker"].last, told["a-talker"].unread) == ("step 40 of 100", "")
+        assert (told["bad"].state, told["bad"].last) == (gate_pods.State.FAILED, "the ring is open")
+        assert len(told) == gate_pods.SHOWN_MAX
+        said = await asyncio.to_thread(forked.run, "why", ROLLOUT, "--kubeconfig", str(yard.plane.kubeconfig))
+        line = next(line for line in said.stdout.splitlines() if line.startswith("Gate      a-talker"))
+        assert line.endswith(f'; its log ends with "step 40 of 100". `kubectl -n {OPEN} logs {pod}` shows more.')
+        rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+        account = yard.plane.service_account(OPEN, "no-logs", cluster_rules=rules)
+        config = configs.load_config(kubeconfig=str(account), environ={})
+        async with Client(config, user_agent="test-real-gates") as denied:
+            first, *_ = await gate_pods.gate_pods(denied, ROLLOUT)
+        assert (first.gate, first.last, first.unread) == ("a-talker", "", gate_pods.UNREAD)
+    finally:
+        await client.evict(OPEN, pod)
 
 
 async def test_a_gate_whose_job_somebody_deletes_leaves_nothing_and_is_no_measurement(

@@ -17,6 +17,7 @@ from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.surveying.gate_pods import GatePod, gate_pods
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
@@ -42,11 +43,13 @@ class Look:
     """Every rollout there is, as the API server had them when we began to look."""
     leader: Leader | None = None
     """The controller that leads; None where we may not know."""
+    gate_pods: tuple[GatePod, ...] = ()
+    """Gates that run, do not start or have failed, with the last line of their logs; only where somebody asks why."""
 
 
-async def look(cluster: Cluster, rollout: str = "") -> Look:
-    """Read everything once, without doing anything."""
-    async with looking(cluster, rollout) as looker:
+async def look(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False) -> Look:
+    """Read everything once, without doing anything; `reads_gates` with what their pods said last."""
+    async with looking(cluster, rollout, reads_gates=reads_gates) as looker:
         found = looker.look()
         if rollout and found.sight is None and not found.faults:
             raise RolloutUnclear(f"There is no GPURollout {rollout}; `kubectl get gpurollouts` lists them.")
@@ -70,9 +73,17 @@ class Looker:
     """Looks again and again at a cluster that is being watched."""
 
     def __init__(
-        self, client: Client, observer: KubeObserver, faults: list[str], rollouts: tuple[picking.Rollout, ...] = ()
+        self,
+        client: Client,
+        observer: KubeObserver,
+        faults: list[str],
+        rollouts: tuple[picking.Rollout, ...] = (),
+        *,
+        reads_gates: bool = False,
     ) -> None:
         self._client, self._observer, self._faults, self._rollouts = client, observer, faults, rollouts
+        self._reads_gates = reads_gates
+        self._gate_pods: tuple[GatePod, ...] = ()
         self._leader: Leader | None = None
         self._heard_at = 0.0
 
@@ -90,6 +101,7 @@ class Looker:
             faults=faults,
             rollouts=self._rollouts,
             leader=self._leader,
+            gate_pods=self._gate_pods,
         )
 
     async def wait(self, seconds: float) -> None:
@@ -98,14 +110,16 @@ class Looker:
         await self.hear()
 
     async def hear(self) -> None:
-        """Ask when the controller was last heard of, now and then."""
+        """Ask when the controller was last heard of, and what gates said last, now and then."""
         if time.monotonic() - self._heard_at >= HEAR_SECONDS:
             self._leader = await leader_of(self._client)
+            sight = self._observer.observe() if self._reads_gates else None
+            self._gate_pods = await gate_pods(self._client, sight.intent.rollout) if sight is not None else ()
             self._heard_at = time.monotonic()
 
 
 @asynccontextmanager
-async def looking(cluster: Cluster, rollout: str = "") -> AsyncIterator[Looker]:
+async def looking(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False) -> AsyncIterator[Looker]:
     """Watch a cluster, with everything listed once before the first look."""
     faults: list[str] = []
     async with cluster.client() as client:
@@ -115,7 +129,7 @@ async def looking(cluster: Cluster, rollout: str = "") -> AsyncIterator[Looker]:
         )
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
-            looker = Looker(client, observer, faults, rollouts)
+            looker = Looker(client, observer, faults, rollouts, reads_gates=reads_gates)
             await looker.hear()
             yield looker
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from seatrial.app.forecasting import Fleet, ForecastOptions
 
 
-def look(args: argparse.Namespace) -> looking.Look:
-    """Read everything once, without doing anything."""
-    return finished(looking.look(cluster_options.cluster_of(args), args.rollout))
+def look(args: argparse.Namespace, *, reads_gates: bool = False) -> looking.Look:
+    """Read everything once, without doing anything; `reads_gates` with what their pods said last."""
+    return finished(looking.look(cluster_options.cluster_of(args), args.rollout, reads_gates=reads_gates))
 
 
 def fleet(cluster: Cluster, asked: ForecastOptions) -> Fleet:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from seatrial.cli.show import tree, watch
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.looking import Look
+    from seatrial.app.looking import Look, Looker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +54,29 @@ def show(page: Page, output: str) -> int:
 
 
 def watched(
-    cluster: Cluster, rollout: str, page_of: Callable[[Look], Page], *, output: str, timeout_seconds: int
+    cluster: Cluster,
+    rollout: str,
+    page_of: Callable[[Look], Page],
+    *,
+    output: str,
+    timeout_seconds: int,
+    reads_gates: bool = False,
 ) -> int:
     """Print pages until the time given is up, or Ctrl-C."""
+    from seatrial.app.looking import looking
+
     try:
-        return finished(_watched(cluster, rollout, Screen(output), page_of, timeout_seconds))
+        looks = looking(cluster, rollout, reads_gates=reads_gates)
+        return finished(_watched(looks, Screen(output), page_of, timeout_seconds))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 
 
 async def _watched(
-    cluster: Cluster, rollout: str, screen: Screen, page_of: Callable[[Look], Page], timeout_seconds: int
+    looks: AbstractAsyncContextManager[Looker], screen: Screen, page_of: Callable[[Look], Page], timeout_seconds: int
 ) -> int:
-    from seatrial.app.looking import looking
-
     deadline = time.monotonic() + timeout_seconds if timeout_seconds else None
-    async with looking(cluster, rollout) as looker:
+    async with looks as looker:
         while True:
             found = looker.look()
             for fault in found.faults:

@@ -18,6 +18,7 @@ from seatrial.core.holds import HoldCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from seatrial.adapters.kube.surveying.gate_pods import GatePod
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.app.picture import Picture
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
-ANSWERS = ("Answer", "Next", "Ahead", "Refused", "Failed", "Undone")
+ANSWERS = ("Answer", "Next", "Gate", "Ahead", "Refused", "Failed", "Undone")
 
 
 class NobodyMeant(SeatrialError):  # noqa: N818  a refusal about a name
@@ -46,12 +47,14 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show import pages
     from seatrial.cli.show.look import look
 
-    found, cluster = look(args), cluster_options.cluster_of(args)
+    found, cluster = look(args, reads_gates=True), cluster_options.cluster_of(args)
     is_rollout = args.node not in found.nodes and any(each.name == args.node for each in found.rollouts)
     rollout, page_of = (args.node, rollout_page) if is_rollout else (args.rollout, partial(node_page, name=args.node))
     if args.watch:
         page_of(found)  # a name that is not there is said before anything is drawn
-        return pages.watched(cluster, rollout, page_of, output=args.output, timeout_seconds=args.timeout)
+        return pages.watched(
+            cluster, rollout, page_of, output=args.output, timeout_seconds=args.timeout, reads_gates=True
+        )
     if is_rollout:
         found = _look_at(cluster, rollout)
     for fault in found.faults:
@@ -63,7 +66,7 @@ def _look_at(cluster: Cluster, rollout: str) -> Look:
     from seatrial.app import looking
     from seatrial.app.awaiting import finished
 
-    return finished(looking.look(cluster, rollout))
+    return finished(looking.look(cluster, rollout, reads_gates=True))
 
 
 def node_page(found: Look, name: str) -> Page:
@@ -79,7 +82,8 @@ def node_page(found: Look, name: str) -> Page:
     lines, data = describe(found, node), node_data.as_data(node, node_data.holds_of(found))
     key = data | {"hold": data["hold"] and data["hold"]["code"]}
     code = ExitCode.ERROR if found.faults else ExitCode.HELD if _is_unled(found, name) else ExitCode.OK
-    return Page(lines=lines, data={"node": data, "answers": answers_of(lines)}, key=key, code=code)
+    pods = [(each.pod, each.state) for each in found.gate_pods if each.node == name]
+    return Page(lines=lines, data={"node": data, "answers": answers_of(lines)}, key=(key, pods), code=code)
 
 
 def _is_unled(found: Look, name: str) -> bool:
@@ -106,7 +110,8 @@ def rollout_page(found: Look) -> Page:
     }
     key = picture.key if picture is not None else answers_of(lines)
     code = ending.exit_of(found)
-    return Page(lines=lines, data={"rollout": told, "answers": answers_of(lines)}, key=key, code=code)
+    pods = [(each.pod, each.state) for each in found.gate_pods]
+    return Page(lines=lines, data={"rollout": told, "answers": answers_of(lines)}, key=(key, pods), code=code)
 
 
 def answers_of(lines: list[str]) -> list[dict[str, str]]:
@@ -132,7 +137,7 @@ def describe_rollout(found: Look) -> list[str]:
         mine = [*waiting.rollout, *(group for group in waiting.nodes if group.nodes == (intent.rollout,))]
         told = [f"Answer    {waits.sentence(intent.rollout, group, found.at)}" for group in mine]
         told = told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."]
-        return [*lines, *told, *_nodes_ahead(found.sight), said]
+        return [*lines, *told, *map(_gate, found.gate_pods), *_nodes_ahead(found.sight), said]
     record = picture.record
     lines.append(f"Phase     {record.phase.value} for {explain.span(found.at - record.entered_at)} ({picture.mode})")
     if picture.source:
@@ -143,7 +148,8 @@ def describe_rollout(found: Look) -> list[str]:
     answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
     if not answers:
         answers = ["Answer    it has ended." if picture.is_ended else "Answer    it waits for nothing: it is moving."]
-    return [*lines, *answers, *_ahead(picture), *([] if picture.is_ended else [said])]
+    ended = [] if picture.is_ended else [said]
+    return [*lines, *answers, *map(_gate, found.gate_pods), *_ahead(picture), *ended]
 
 
 def _nodes_ahead(sight: Sight) -> Iterator[str]:
@@ -179,6 +185,18 @@ def _ahead(picture: Picture) -> Iterator[str]:
         yield "Left      not known: it depends on what it waits for"
 
 
+def _gate(found: GatePod) -> str:
+    """Where a gate runs, what it said last, and the command that shows the rest."""
+    how = {"running": "runs", "waiting": "waits", "stuck": "does not start", "failed": "failed"}[found.state.value]
+    why = f": {found.why}" if found.why else ""
+    said = found.unread or (f'its log ends with "{found.last}"' if found.last else "it has logged nothing")
+    log = f"; {said}" if found.has_run else ""
+    verb = "logs" if found.has_run and not found.unread else "describe pod"
+    more = f"`kubectl -n {found.namespace} {verb} {found.pod}` shows more"
+    job = f"Job {found.namespace}/{found.job}, pod {found.pod}"
+    return f"Gate      {found.gate} on {found.node} {how}{why} ({job}){log}. {more}."
+
+
 def describe(found: Look, node: NodeSeen) -> list[str]:
     """The facts of a node, and the answer."""
     from seatrial.core.words import explain
@@ -207,7 +225,8 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
     if node.name not in found.sight.seen.nodes:
         why_not = f"it is not a member of rollout {found.sight.intent.rollout}: its labels do not match nodeSelector."
         return [*lines, f"Answer    {why_not}"]
-    return [*lines, *_turned_down(found, node), *_answer(found, found.sight, node.name)]
+    gates = [_gate(each) for each in found.gate_pods if each.node == node.name]
+    return [*lines, *_turned_down(found, node), *gates, *_answer(found, found.sight, node.name)]
 
 
 def _answer(found: Look, sight: Sight, name: str) -> list[str]:

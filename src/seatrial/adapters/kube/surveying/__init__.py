@@ -5,6 +5,7 @@
     auditing.py         what an audit looks at
     audit_models.py     the fields of it
     installed.py        the controller that is installed here, its account, and how it was told
+    gate_pods.py        the pods of gates that run or failed, and what each said last
     diagnosing.py       what a diagnosis looks at, logs among it
     doctor_models.py    the fields of it
 

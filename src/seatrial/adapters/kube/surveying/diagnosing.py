@@ -232,24 +232,25 @@ def _latest(sight: Sight) -> float:
     return max((each.at for each in sight.events if each.at is not None), default=0.0)
 
 
-async def logs(client: Client, asked: Sequence[LogAsked]) -> tuple[LogTold, ...]:
+async def logs(client: Client, asked: Sequence[LogAsked], *, lines: int = LINES) -> tuple[LogTold, ...]:
     """What these containers said last, or why that may not be read."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(each: LogAsked) -> LogTold:
         async with gate:
-            return await _log(client, each)
+            return await _log(client, each, lines)
 
     return tuple(await asyncio.gather(*map(one, asked)))
 
 
-async def _log(client: Client, asked: LogAsked) -> LogTold:
+async def _log(client: Client, asked: LogAsked, lines: int) -> LogTold:
     path = api_path("v1", "pods", namespace=asked.namespace, name=asked.pod, subresource="log")
-    params = {"container": asked.container, "tailLines": str(LINES), "limitBytes": str(LOG_BYTES)}
+    params = {"container": asked.container, "tailLines": str(lines), "limitBytes": str(LOG_BYTES)}
     try:
         text = await client.text(path, params | ({"previous": "true"} if asked.is_previous else {}))
     except (errors.ClusterUnavailable, errors.Unauthorized, errors.ConfigInvalid):
         raise
     except errors.ClusterError as err:
-        return LogTold(asked=asked, why_not=foreign.line(err.message or err.what, TEXT_MAX))
+        why_not = foreign.line(err.message or err.what, TEXT_MAX)
+        return LogTold(asked=asked, why_not=why_not, is_denied=isinstance(err, errors.Forbidden))
     return LogTold(asked=asked, lines=tuple(foreign.line(line, TEXT_MAX) for line in text.splitlines() if line.strip()))

@@ -170,6 +170,8 @@ class LogTold:
     asked: LogAsked
     lines: tuple[str, ...] = ()
     why_not: str = ""
+    is_denied: bool = False
+    """Whether it is a right that is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,7 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
         keys.ROUND_KEY: str(action.round),
         keys.ATTEMPT_KEY: str(action.attempt),
     }
-    labels = {key: _label(text) for key, text in {**said, keys.ROLLOUT_LABEL: action.rollout}.items()}
+    labels = {key: label_of(text) for key, text in {**said, keys.ROLLOUT_LABEL: action.rollout}.items()}
     said |= {keys.GANG_KEY: ",".join(action.gang)} if action.gang else {}
     limit_seconds = max(1, math.ceil(action.gate.timeout_seconds))
     name = name_of(action, owner_uid)
@@ -214,7 +214,7 @@ def _slug(text: str, length: int) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:length].strip("-") or "x"
 
 
-def _label(text: str) -> str:
+def label_of(text: str) -> str:
     """A text as a label's value; one that cannot be one is cut, and stays different from others by its digest."""
     return text if _LABEL.fullmatch(text) else f"{_slug(text, 52)}-{_digest(text)}"
 
