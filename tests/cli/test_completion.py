@@ -33,8 +33,10 @@ def words_of(*words: str) -> list[str]:
         (["--v"], ["--version"]),
         (["rollout", "st"], ["start"]),
         (["rollout", "approve", "spring", ""], ["canary", "waves", "promotion", "rollback"]),
-        (["status", "--wat"], ["--watch"]),
-        (["status", "--watch", "--wat"], []),  # once is enough
+        (["status", "--wat"], ["--watch", "--watch-only"]),
+        (["status", "--watch", "--wat"], ["--watch-only"]),  # once is enough
+        (["rollout", "get", "--watch-"], ["--watch-only"]),
+        (["node", "get", "--watch-"], ["--watch-only"]),
         (["check", "--rules", "a", "--rul"], ["--rules"]),  # can be given again
         (["check", "-o", "s"], ["sarif"]),
         (["check", "--output", "s"], ["sarif"]),

@@ -18,7 +18,7 @@ class Row(NamedTuple):
 
     formats: tuple[str, ...] = ()
     has: str = ""
-    """Of: w (--watch), l (--selector), c (--kubeconfig, --context and --namespace)."""
+    """Of: w (--watch), o (--watch-only), l (--selector), c (--kubeconfig, --context and --namespace)."""
     why: str = ""
 
 
@@ -56,7 +56,7 @@ TABLE: Final = {
     "forecast": Row(DOCUMENTS, "c", "the whole fleet at one moment; its members are the rollout's"),
     "demo": Row(why="a story for people"),
     "rollout start": Row(NAMED, "lc", "`status -w` watches it; -l says who its members are"),
-    "rollout get": Row(ALL, "lc", "rows as kubectl has them; `status -w` watches one"),
+    "rollout get": Row(ALL, "wolc"),
     "rollout describe": Row(DOCUMENTS, "c", "everything about one; `status -w` watches it"),
     "rollout pause": Row(NAMED, "c", ONE),
     "rollout resume": Row(NAMED, "c", ONE),
@@ -67,7 +67,7 @@ TABLE: Final = {
     "rollout adopt": Row(NAMED, "lc", "`status -w` watches the rollout that it makes"),
     "rollout rollback": Row(NAMED, "c", ONE),
     "rollout history": Row(NAMED, "lc", "what has been does not change; `status -w` shows what is"),
-    "status": Row(ALL, "wc", ONE),
+    "status": Row(ALL, "woc", ONE),
     "why": Row(DOCUMENTS, "wc", "an answer about one name, so there are no names to print or to choose"),
     "gates run": Row(
         ("table", "wide", "json", "yaml", "junit", "ctrf"), "c", "one node, which is named, until it has answered"
@@ -84,7 +84,7 @@ TABLE: Final = {
         "all GPU nodes; what it prints is no object",
     ),
     "doctor": Row(DOCUMENTS, "c", "one look at all nodes, or the one that is named; what it prints is no object"),
-    "node get": Row(ALL, "wlc"),
+    "node get": Row(ALL, "wolc"),
     "node retry": Row(NAMED, "lc", "a write: `node get -w` shows what becomes of it"),
     "node skip": Row(NAMED, "lc", "a write: `node get -w` shows what becomes of it"),
     "node unskip": Row(NAMED, "lc", "a write: `node get -w` shows what becomes of it"),
@@ -121,7 +121,7 @@ def test_a_command_has_the_options_that_make_sense_and_says_why_not(name: str) -
     output = known.get("--output")
     assert (tuple(output.choices or ()) if output is not None else ()) == row.formats
     assert output is None or name in FOLDERS or (output.default == "table" and known["-o"] is output)
-    letters = {"w": ("-w", "--watch", "--timeout"), "l": ("-l", "--selector")}
+    letters = {"w": ("-w", "--watch", "--timeout"), "o": ("--watch-only",), "l": ("-l", "--selector")}
     letters["c"] = ("--kubeconfig", "--context", "-n", "--namespace")
     for letter, options in letters.items():
         assert [option in known for option in options] == [letter in row.has] * len(options), options

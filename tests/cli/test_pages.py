@@ -25,8 +25,8 @@ def a_page(state: str, clock: str = "1 s") -> Page:
     return Page(lines=[f"n1 {state} for {clock}"], data=data, key=data, names=["n1"], notes=["Look elsewhere, too."])
 
 
-def told(output: str, capsys: pytest.CaptureFixture[str]) -> str:
-    screen = Screen(output)
+def told(output: str, capsys: pytest.CaptureFixture[str], *, skips_first: bool = False) -> str:
+    screen = Screen(output, skips_first=skips_first)
     for page in (a_page("waiting"), a_page("waiting", "2 s"), a_page("done")):
         screen.take(page)
     return capsys.readouterr().out
@@ -37,6 +37,12 @@ def test_a_page_is_told_again_when_something_has_changed_but_the_clock(capsys: p
     assert [json.loads(line)[0]["state"] for line in told("json", capsys).splitlines()] == ["waiting", "done"]
     assert [page[0]["state"] for page in yaml.safe_load_all(told("yaml", capsys))] == ["waiting", "done"]
     assert told("name", capsys) == "node/n1\nnode/n1\n"
+
+
+def test_who_watches_changes_only_is_not_told_what_is_there_already(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told("table", capsys, skips_first=True) == "n1 done for 1 s\n"
+    assert [json.loads(line)[0]["state"] for line in told("json", capsys, skips_first=True).splitlines()] == ["done"]
+    assert told("name", capsys, skips_first=True) == "node/n1\n"
 
 
 def test_a_note_is_for_people_and_beside_the_page(capsys: pytest.CaptureFixture[str]) -> None:

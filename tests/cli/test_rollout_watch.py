@@ -185,6 +185,15 @@ def test_a_script_gets_one_document_for_every_change(capsys: pytest.CaptureFixtu
         assert [document["phase"] for document in documents] == ["Canary", "Baking"]
 
 
+def test_who_watches_changes_only_is_not_told_how_it_stands_now(capsys: pytest.CaptureFixture[str]) -> None:
+    for output in ("table", "json"):
+        take = rollout_watch.screen(output, is_only=True)
+        for phase in (RolloutPhase.CANARY, RolloutPhase.CANARY, RolloutPhase.BAKING):
+            take(a_look(phase))
+        (told,) = capsys.readouterr().out.splitlines()
+        assert ("Canary" in told.split('"history"')[0], "Baking" in told) == (False, True)
+
+
 def test_ascii_is_used_where_the_stream_can_show_nothing_else() -> None:
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     page = rollout_watch.page_of(a_look(RolloutPhase.BAKING), rollout_watch.ink_of(plain), 0)

@@ -43,7 +43,7 @@ def show(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     def run(found: looking.Look, output: str = "table") -> tuple[ExitCode, str]:
         monkeypatch.setattr(look, "look", lambda _: found)
-        code = status.run(argparse.Namespace(output=output, watch=False))
+        code = status.run(argparse.Namespace(output=output, watch=False, watch_only=False))
         return ExitCode(code), capsys.readouterr().out
 
     return run

@@ -91,7 +91,9 @@ def _selector(text: str) -> Selector:
         raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
 
 
-def add_watch(parser: argparse.ArgumentParser, until: str = "Ctrl-C") -> None:
-    """How long to look."""
+def add_watch(parser: argparse.ArgumentParser, until: str = "Ctrl-C", *, has_only: bool = False) -> None:
+    """How long to look; `has_only` where what is there already may be left out, as with kubectl."""
     parser.add_argument("-w", "--watch", action="store_true", help=f"keep it up to date until {until}")
+    if has_only:
+        parser.add_argument("--watch-only", action="store_true", help="like -w, without what is there already")
     parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")

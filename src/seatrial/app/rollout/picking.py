@@ -7,7 +7,8 @@ tests/app/rollout/test_picking.py, tests/cli/test_rollout_live.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -134,6 +135,35 @@ async def all_of(client: Client) -> tuple[Rollout, ...]:
             "`seatrial manifests crd | kubectl apply -f -`."
         ) from err
     return tuple(sorted((Rollout(raw=item) for item in found.items), key=lambda each: each.name))
+
+
+async def followed(cluster: Cluster) -> AsyncIterator[tuple[Rollout, ...]]:
+    """Every rollout of a cluster, now and whenever one of them has changed."""
+    import random
+
+    from seatrial.adapters.kube.api import watch
+    from seatrial.adapters.kube.shapes import keys
+    from seatrial.adapters.kube.shapes.models import Bare
+
+    changed = asyncio.Event()
+    async with cluster.client() as client:
+        yield await all_of(client)  # a cluster that does not know the kind is said, and not waited for
+
+        def wake(_: object) -> None:
+            changed.set()
+
+        watching = watch.reflect(
+            client, keys.ROLLOUTS, Bare, on_sync=wake, on_event=wake, on_state=lambda _: None, jitter=random.random
+        )
+        task = asyncio.create_task(watching)
+        try:
+            while True:
+                await changed.wait()
+                changed.clear()
+                yield await all_of(client)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 def meant(found: Iterable[Rollout], name: str = "") -> Rollout:

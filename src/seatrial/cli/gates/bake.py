@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return ExitCode.USAGE
     if args.watch:
         cluster = cluster_options.cluster_of(args)
-        return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
+        return pages.watched(cluster, args.rollout, page_of, pages.Screen(args.output), timeout_seconds=args.timeout)
     page = page_of(look(args))
     if args.html:
         _write_page(args.html, page)

@@ -182,7 +182,7 @@ def _show(args: argparse.Namespace) -> int:
     page_of = partial(_page, is_wide=args.output == formats.WIDE)
     if args.watch:
         cluster = cluster_options.cluster_of(args)
-        return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
+        return pages.watched(cluster, args.rollout, page_of, pages.Screen(args.output), timeout_seconds=args.timeout)
     return pages.show(page_of(look(args)), args.output)
 
 

@@ -77,7 +77,11 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ("seatrial rollout start --driver 580.105.08 --bake 24h", ""),
         ("seatrial rollout start --to canary --manual waves", "every step of the plan"),
     ),
-    "rollout get": (("seatrial rollout get", ""), ("seatrial rollout get to-580 -o yaml", "")),
+    "rollout get": (
+        ("seatrial rollout get", ""),
+        ("seatrial rollout get to-580 -o yaml", ""),
+        ("seatrial rollout get --watch-only", "a row for every change from now on"),
+    ),
     "rollout describe": (("seatrial rollout describe to-580", ""),),
     "rollout pause": (("seatrial rollout pause", ""),),
     "rollout resume": (("seatrial rollout resume to-580", ""),),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app.awaiting import finished
@@ -20,6 +21,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.words import explain
 
 if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.app.rollout.picking import Rollout
 
@@ -31,8 +33,9 @@ def get(args: argparse.Namespace) -> int:
     """Print rows; of one that is named, end as it stands."""
     cluster = cluster_options.cluster_of(args)
     every = finished(picking.listed(cluster))
-    chosen = (picking.meant(every, args.name),) if args.name else every
-    chosen = tuple(each for each in chosen if args.selector.matches(each.raw["metadata"].get("labels") or {}))
+    chosen = _chosen(args, (picking.meant(every, args.name),) if args.name else every)
+    if args.watch or args.watch_only:
+        return _follow(args, cluster)
     if formats.is_document(args.output):
         formats.print_document([each.raw for each in chosen], args.output)
     elif args.output == formats.NAME:
@@ -46,6 +49,25 @@ def get(args: argparse.Namespace) -> int:
     if not args.name:
         return ExitCode.OK
     return _how_it_stands(args, args.name)
+
+
+def _chosen(args: argparse.Namespace, every: Sequence[Rollout]) -> tuple[Rollout, ...]:
+    """Those that are meant, by name and by labels."""
+    named = (each for each in every if args.name in ("", each.name))
+    return tuple(each for each in named if args.selector.matches(each.raw["metadata"].get("labels") or {}))
+
+
+def _follow(args: argparse.Namespace, cluster: Cluster) -> int:
+    from seatrial.cli.rollout import following
+
+    is_wide = args.output == formats.WIDE
+    told = following.Following(
+        (*HEAD, *WIDE) if is_wide else HEAD,
+        partial(row_of, is_wide=is_wide),
+        output=args.output,
+        skips_first=args.watch_only,
+    )
+    return following.follow(cluster, told, partial(_chosen, args), timeout_seconds=args.timeout)
 
 
 def _how_it_stands(args: argparse.Namespace, name: str) -> ExitCode:

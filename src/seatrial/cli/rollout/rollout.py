@@ -82,6 +82,7 @@ def _add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="only this rollout (all of them)")
     formats.add_output(parser, formats.WIDE, formats.NAME)
     cluster_options.add_selector(parser, "only rollouts with these labels")
+    cluster_options.add_watch(parser, has_only=True)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 

@@ -79,7 +79,7 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
         from seatrial.cli.show import watch
 
         name = made["metadata"]["name"]
-        return watch.watch(cluster, name, timeout_seconds=0, output=showing.output)
+        return watch.watch(cluster, name, watch.screen(showing.output), timeout_seconds=0)
     return ExitCode.HELD if outset.unled is not None else ExitCode.OK
 
 

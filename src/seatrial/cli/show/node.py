@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("unskip", "let skipped nodes be upgraded after all"),
     ):
         add_change_arguments(commands.add_parser(name, help=text), name)
-    cluster_options.add_watch(listing)
+    cluster_options.add_watch(listing, has_only=True)
     cluster_options.add_cluster_arguments(listing)
 
 
@@ -79,11 +79,11 @@ def run(args: argparse.Namespace) -> int:
     if args.what != "get":
         return _change_all(args)
     page_of = partial(shown if args.node else listed, args=args)
-    if args.watch:
+    if args.watch or args.watch_only:
         from seatrial.cli.show import pages
 
-        cluster = cluster_options.cluster_of(args)
-        return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
+        cluster, screen = cluster_options.cluster_of(args), pages.Screen(args.output, skips_first=args.watch_only)
+        return pages.watched(cluster, args.rollout, page_of, screen, timeout_seconds=args.timeout)
     found = look(args)
     _tell_faults(found)
     return _print(page_of(found), args.output)

@@ -57,8 +57,8 @@ def watched(
     cluster: Cluster,
     rollout: str,
     page_of: Callable[[Look], Page],
+    screen: Screen,
     *,
-    output: str,
     timeout_seconds: int,
     reads_gates: bool = False,
 ) -> int:
@@ -67,7 +67,7 @@ def watched(
 
     try:
         looks = looking(cluster, rollout, reads_gates=reads_gates)
-        return finished(_watched(looks, Screen(output), page_of, timeout_seconds))
+        return finished(_watched(looks, screen, page_of, timeout_seconds))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 
@@ -92,9 +92,11 @@ async def _watched(
 class Screen:
     """Where pages come one after the other: over each other on a terminal, as they change everywhere else."""
 
-    def __init__(self, output: str) -> None:
+    def __init__(self, output: str, *, skips_first: bool = False) -> None:
+        """Where the first page is skipped, each is printed behind the other: there is none to draw over."""
         is_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-        is_drawn = is_terminal and output in (formats.TABLE, formats.WIDE)
+        is_drawn = is_terminal and output in (formats.TABLE, formats.WIDE) and not skips_first
+        self._is_silent, self._is_begun = skips_first, False
         self._output, self._place = output, watch.InPlace(sys.stdout) if is_drawn else None
         self._last: Any = None
 
@@ -102,9 +104,9 @@ class Screen:
         """Show a page, if it tells something new."""
         if self._place is not None:
             self._draw(page, self._place)
-        elif page.key != self._last:
+        elif page.key != self._last and not self._is_silent:
             self._print(page)
-        self._last = page.key
+        self._last, self._is_silent = page.key, False
 
     def _draw(self, page: Page, place: watch.InPlace) -> None:
         size, ink = watch.size_of(sys.stdout), watch.ink_of(sys.stdout)
@@ -115,7 +117,8 @@ class Screen:
         if formats.is_document(self._output):
             formats.print_next(page.data, self._output)
             return
-        if self._output != formats.NAME and self._last is not None:
+        if self._output != formats.NAME and self._is_begun:
             print()
+        self._is_begun = True
         show(page, self._output)
         sys.stdout.flush()

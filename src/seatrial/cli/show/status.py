@@ -28,18 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "rollout", nargs="?", default="", metavar="ROLLOUT", help="which rollout, when there are several"
     )
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
-    cluster_options.add_watch(parser, "it ends")
+    cluster_options.add_watch(parser, "it ends", has_only=True)
     formats.add_output(parser, formats.WIDE, formats.NAME)
 
 
 def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show.look import look
 
-    if args.watch:
+    if args.watch or args.watch_only:
         from seatrial.cli.show import watch as rollout_watch
 
-        cluster = cluster_options.cluster_of(args)
-        return rollout_watch.watch(cluster, args.rollout, timeout_seconds=args.timeout, output=args.output)
+        cluster, screen = cluster_options.cluster_of(args), rollout_watch.screen(args.output, is_only=args.watch_only)
+        return rollout_watch.watch(cluster, args.rollout, screen, timeout_seconds=args.timeout)
     return show(look(args), args.output)
 
 

@@ -50,19 +50,18 @@ def show(picture: Picture, *, output: str) -> int:
     return ending.exit_code(picture)
 
 
-def watch(cluster: Cluster, rollout: str, *, timeout_seconds: int, output: str) -> int:
+def watch(cluster: Cluster, rollout: str, screen: Callable[[Look], None], *, timeout_seconds: int) -> int:
     """Show a campaign until it ends, or the time given is up; Ctrl-C ends it at any time."""
     try:
-        return finished(_watch(cluster, rollout, timeout_seconds, output))
+        return finished(_watch(cluster, rollout, screen, timeout_seconds))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 
 
-async def _watch(cluster: Cluster, rollout: str, timeout_seconds: int, output: str) -> int:
+async def _watch(cluster: Cluster, rollout: str, screen: Callable[[Look], None], timeout_seconds: int) -> int:
     from seatrial.app.looking import looking
 
     deadline = time.monotonic() + timeout_seconds if timeout_seconds else None
-    screen = _screen(output)
     async with looking(cluster, rollout) as looker:
         while True:
             found = looker.look()
@@ -90,12 +89,13 @@ def _nothing(found: Look) -> int:
     return ExitCode.ERROR
 
 
-def _screen(output: str) -> Callable[[Look], None]:
+def screen(output: str, *, is_only: bool = False) -> Callable[[Look], None]:
+    """Where looks come one after the other; with `is_only` the first is not shown, and changes are lines."""
     if formats.is_document(output):
-        return Documents(output).take
-    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        return Documents(output, skips_first=is_only).take
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not is_only:
         return InPlace(sys.stdout).take
-    return Lines(sys.stdout).take
+    return Lines(sys.stdout, skips_first=is_only).take
 
 
 class InPlace:
@@ -139,14 +139,16 @@ def size_of(stream: TextIO) -> os.terminal_size:
 class Lines:
     """A pipe or a file: one line whenever something has changed, never cut."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, skips_first: bool = False) -> None:
         self._stream = stream
+        self._is_silent = skips_first
         self._last: object = None
 
     def take(self, found: Look) -> None:
         told = line_of(found)
-        if told != self._last:
-            self._last = told
+        is_new, self._last = told != self._last and not self._is_silent, told
+        self._is_silent = False
+        if is_new:
             print(f"{moment(found.at)} {told}", file=self._stream, flush=True)
 
 
@@ -166,15 +168,17 @@ def line_of(found: Look) -> str:
 class Documents:
     """For scripts: one document whenever something has changed."""
 
-    def __init__(self, output: str) -> None:
+    def __init__(self, output: str, *, skips_first: bool = False) -> None:
         self._output = output
+        self._is_silent = skips_first
         self._last: object = None
 
     def take(self, found: Look) -> None:
         picture = rollout_picture.picture_of(found)
         key = picture.key if picture is not None else line_of(found)
-        if key != self._last:
-            self._last = key
+        is_new, self._last = key != self._last and not self._is_silent, key
+        self._is_silent = False
+        if is_new:
             data = ending.as_data(picture) if picture is not None else standing.as_data(found)
             formats.print_next(data, self._output)
 

@@ -52,9 +52,8 @@ def run(args: argparse.Namespace) -> int:
     rollout, page_of = (args.node, rollout_page) if is_rollout else (args.rollout, partial(node_page, name=args.node))
     if args.watch:
         page_of(found)  # a name that is not there is said before anything is drawn
-        return pages.watched(
-            cluster, rollout, page_of, output=args.output, timeout_seconds=args.timeout, reads_gates=True
-        )
+        screen = pages.Screen(args.output)
+        return pages.watched(cluster, rollout, page_of, screen, timeout_seconds=args.timeout, reads_gates=True)
     if is_rollout:
         found = _look_at(cluster, rollout)
     for fault in found.faults:

@@ -56,6 +56,12 @@ class BareMeta(Model, frozen=True):
     resource_version: str = ""
 
 
+class Bare(Model, frozen=True):
+    """Any object of which only matters that it is there, and at which version."""
+
+    metadata: BareMeta = BareMeta()
+
+
 class ManagedMeta(ObjectMeta, frozen=True):
     """With who wrote which field; elsewhere nobody reads it, and it is half of an object."""
 
