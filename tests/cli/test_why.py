@@ -134,7 +134,8 @@ def test_a_rollout_is_answered_for_as_a_node_is() -> None:
 
     found = a_campaign_look(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
     lines = why.describe_rollout(found)
-    assert lines[:2] == ["Rollout   spring to driver 580.105.08", "Phase     Paused for 1 min 40 s (direct)"]
+    assert [lines[0], lines[2]] == ["Rollout   spring to driver 580.105.08", "Phase     Paused for 1 min 40 s (direct)"]
+    assert lines[1] == "Leader    not known: its Lease cannot be read"
     assert any(line.startswith("Answer    spring: the rollout is paused") for line in lines)
 
 

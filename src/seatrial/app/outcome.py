@@ -4,6 +4,7 @@
     refused    a write of the controller's is turned down
     left       it is over, and some of its nodes failed or were left out
     held       it is paused, waits for somebody, or nobody is in charge
+    unsure     whether anybody is in charge cannot be known here, and it is not over
     well       it moves, waits by itself, or is done
 
 Law of this file: the first that is true, in this order; what cannot be known is never better than it looks. Tests:
@@ -39,6 +40,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     LEFT = "left"
     HELD = "held"
+    UNSURE = "unsure"
     WELL = "well"
 
 
@@ -47,6 +49,7 @@ MEANS: Final = {
     Outcome.REFUSED: "a write of the controller's is turned down",
     Outcome.LEFT: "it is over, and some of its nodes failed or were left out: `status` names them",
     Outcome.HELD: "it is paused, waits for somebody, or no controller is in charge",
+    Outcome.UNSURE: "it is not over, and whether a controller is in charge is not known: its Lease cannot be read",
     Outcome.WELL: "it moves, waits by itself, or is done",
 }
 """What each means, for people; the first that is true counts."""
@@ -67,7 +70,9 @@ def outcome_of(found: Look) -> Outcome:
         return Outcome.REFUSED
     if is_over(found) and any(left_behind(found.sight)):
         return Outcome.LEFT
-    return Outcome.HELD if _is_held(found.sight, waiting) else Outcome.WELL
+    if _is_held(found.sight, waiting):
+        return Outcome.HELD
+    return Outcome.UNSURE if waits.is_unknown_who_leads(found) else Outcome.WELL
 
 
 def done_of(sight: Sight) -> tuple[int, int]:

@@ -156,7 +156,7 @@ def picture_of(found: Look) -> Picture | None:
 
 def _is_moving(found: Look) -> bool:
     """Whether it goes on by itself: how long somebody else takes, nobody knows."""
-    return outcome_of(found) is Outcome.WELL
+    return outcome_of(found) in (Outcome.WELL, Outcome.UNSURE)
 
 
 def _told(waiting: waits.Waits) -> tuple[Told, ...]:

@@ -234,6 +234,12 @@ def is_stale(found: Look, waits: Waits) -> bool:
     return not is_ended(found, waits) and nobody_leads(found) is not None
 
 
+def is_unknown_who_leads(found: Look) -> bool:
+    """Whether a rollout is open, and we may not know whether anybody is in charge of it."""
+    waits = _waits_of(found)
+    return waits is not None and not is_ended(found, waits) and found.leader is None
+
+
 def is_ended(found: Look, waits: Waits) -> bool:
     campaign = found.sight.seen.rollout.campaign if found.sight is not None else None
     return campaign.phase in ENDED if campaign is not None else waits.state == "done"

@@ -78,6 +78,8 @@ def _how_it_stands(args: argparse.Namespace, name: str) -> ExitCode:
     lost = waits.nobody_leads(found)
     if lost is not None:
         print(f"seatrial: {waits.sentence(name, lost, found.at)}", file=sys.stderr)
+    if waits.is_unknown_who_leads(found):
+        print(f"seatrial: {name}: the leader is {waits.leader_text(found)}.", file=sys.stderr)
     return ending.exit_of(found)
 
 

@@ -21,6 +21,7 @@ EXITS: Final = {
     Outcome.REFUSED: ExitCode.ERROR,
     Outcome.LEFT: ExitCode.FINDINGS,
     Outcome.HELD: ExitCode.HELD,
+    Outcome.UNSURE: ExitCode.INCONCLUSIVE,
 }
 """The exit code of whatever command was asked how a rollout stands."""
 

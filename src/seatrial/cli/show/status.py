@@ -2,7 +2,8 @@
 
 Exit code 0 when it is done or moving, 12 when it waits for somebody, is paused or nobody is in charge, 10 when it was
 taken back or a gate has failed, 8 when it is over without some of its nodes, 1 when a write of the controller's is
-turned down. `rollout get` and `rollout start --wait` give the same.
+turned down, 11 when it is open and whether a controller is in charge cannot be read. `rollout get` and
+`rollout start --wait` give the same.
 """
 
 # Tests: tests/cli/test_status.py
@@ -20,7 +21,7 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
 
-EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
+EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seatrial.ports import Sight
 
 
-EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
+EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
 ANSWERS = ("Answer", "Next", "Gate", "Ahead", "Refused", "Failed", "Undone")
 
 
@@ -130,6 +130,8 @@ def describe_rollout(found: Look) -> list[str]:
         return ["Answer    the rollout cannot be read, so nothing is moved."]
     intent = found.sight.intent
     lines = [f"Rollout   {intent.rollout} to {intent.goal}"]
+    if waits.is_unknown_who_leads(found):
+        lines.append(f"Leader    {waits.leader_text(found)}")
     picture = picture_of(found)
     said = f"Said      {waits.as_of(found, waiting)}"
     if picture is None:

@@ -15,6 +15,7 @@ from seatrial.cli.terminal import columns
 from seatrial.core.survey.audit.auditing import Row, State
 from seatrial.core.survey.audit.readings import Absent, NotObservable, Seen
 from seatrial.core.survey.audit.settings import told
+from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _finding_data(finding: AuditFinding) -> dict[str, Any]:
         "evidence": list(finding.evidence),
         "nodeCount": len(finding.nodes),
         "nodes": list(finding.nodes),
-        "since": datetime.fromtimestamp(finding.since, UTC).isoformat() if finding.since is not None else None,
+        "since": moment(finding.since),
         "next": finding.next_step,
     }
 
