@@ -105,7 +105,7 @@ def test_what_is_written_and_what_is_worked_out_are_the_same_on_the_same_view() 
         (
             7200,
             Leader(heard_at=NOW - 2, holder="one"),
-            "2 h 0 min ago, by the controller, which is at work and has seen nothing change",
+            "2 h ago, by the controller, which is at work and has seen nothing change",
         ),
         (900, Leader(heard_at=NOW - 600, holder="one"), "nobody has been in charge since, so this may no longer be so"),
         (
@@ -130,7 +130,7 @@ def test_a_rollout_that_has_ended_is_not_called_old() -> None:
     found = a_rollout(age=9e6, summary=Summary(state="done"), leader=Leader(heard_at=None))
     waiting = waits.waits_of(found)
     assert waiting is not None
-    assert waits.as_of(found, waiting) == "2500 h 0 min ago, by the controller"
+    assert waits.as_of(found, waiting) == "104 d 4 h ago, by the controller"
 
 
 # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -52,7 +52,7 @@ def test_hours_are_drawn_to_one_scale_and_told_as_sentences() -> None:
     widths = {line.split()[0]: line.count("█") for line in lines if "█" in line}
     assert widths["asked"] == bake.WIDTH
     assert 0 < widths["counts"] <= widths["with"] <= widths["on"] < bake.WIDTH
-    assert "- 6.0 of 48.0 hours count as evidence: every gate passed before and after." in lines
+    assert "- 6 h of 2 d count as evidence: every gate passed before and after." in lines
 
 
 def test_losses_are_drawn_beside_the_one_that_is_asked() -> None:
@@ -95,7 +95,7 @@ def test_a_page_has_the_same_figures_and_a_bar_for_each_of_them() -> None:
     kept = written.split('id="data">')[1].split("</script>")[0]
     assert json.loads(kept)["proven"] == json.loads(json.dumps(found.data["proven"]))
     assert written.count("<rect") == len([line for line in found.lines if "█" in line])
-    assert "6.0 of 48.0 h" in written
+    assert "6 h of 2 d" in written
     assert "2 in 64.0 GPU-hours" in written
 
 

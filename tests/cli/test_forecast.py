@@ -356,7 +356,7 @@ def test_a_rollout_of_a_file_is_told_as_the_parts_of_its_total(
     assert data["own"] == {"parallel": 2, "unavailable": "10%"}
     assert own["seconds_p50"] == sum(own["parts_p50"].values())
     text = told(capsys, *arguments)
-    assert "canary 5 min, gates 2 min, bake 48 h 2 min, waves 40 min, pauses 10 min" in text
+    assert "canary 5 min, gates 2 min, bake 2 d, waves 40 min, pauses 10 min" in text
     assert "recommended (" in text
     assert "a round of gates: 120 s (given by --gates)" in text
     assert "GPUs that take work from the first wave on" in text

@@ -165,5 +165,5 @@ def test_the_parts_of_a_careful_rollout_are_on_the_page(capsys: pytest.CaptureFi
     file = tmp_path / "page.html"
     told(capsys, "forecast", "--nodes", "9", "-f", careful(tmp_path), *TIMED, "--buffer", "25%", "--html", str(file))
     page = file.read_text(encoding="utf-8")
-    assert "canary 5 min, gates 2 min, bake 48 h 2 min, waves 40 min, pauses 10 min" in page
+    assert "canary 5 min, gates 2 min, bake 2 d, waves 40 min, pauses 10 min" in page
     assert "GPUs that take work from the first wave on" in page

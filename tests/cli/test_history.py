@@ -40,7 +40,7 @@ def test_turns_are_told_oldest_rollout_first_with_how_long_each_lasted() -> None
     assert list(history.table([later, plain])) == [
         ("2026-03-01T00:10:00Z", "a", "580.105.08", "done", "", ""),
         ("2026-03-02T00:00:01Z", "b", "580.105.08", "Proposed", "30 s", ""),
-        ("2026-03-02T00:00:31Z", "b", "580.105.08", "Canary", "1 h 0 min", ""),
+        ("2026-03-02T00:00:31Z", "b", "580.105.08", "Canary", "1 h", ""),
         ("2026-03-02T01:00:31Z", "b", "580.105.08", "Reverting", "", "gate smoke failed on n1"),
     ]
 

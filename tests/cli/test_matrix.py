@@ -114,6 +114,12 @@ def test_set_writes_one_line_and_says_what_it_did(here: Path, capsys: pytest.Cap
     assert "canary.gpu_driver 565.57.01 → 570.124.06" in capsys.readouterr().err
 
 
+def test_set_answers_with_the_key_of_the_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["matrix", "set", "production", "cuda", "12.8"]) == ExitCode.OK
+
+    assert "current.cuda 12.6 → 12.8" in capsys.readouterr().err
+
+
 def test_a_dry_run_prints_a_unified_diff_and_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = here / "gpu-version-matrix.yaml"
     path.write_text(path.read_text().removesuffix("\n"))
@@ -180,8 +186,8 @@ def test_promote_moves_the_sets_and_diff_tells_how(today: Path, capsys: pytest.C
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
-        "changed  production.gpu_operator v26.3.3 → v26.7.0  (before.yaml:4:19 → gpu-version-matrix.yaml:4:19)",
-        "changed  production.gpu_driver 580.173.02 → 595.91.07  (before.yaml:6:13 → gpu-version-matrix.yaml:6:13)",
+        "changed  current.gpu_operator v26.3.3 → v26.7.0  (before.yaml:4:19 → gpu-version-matrix.yaml:4:19)",
+        "changed  current.gpu_driver 580.173.02 → 595.91.07  (before.yaml:6:13 → gpu-version-matrix.yaml:6:13)",
     ]
     assert lines[2].startswith("added    rollback.openshift (none) → 4.20.34")
     assert main(["matrix", "diff", "before.yaml", "before.yaml", "-o", "json"]) == ExitCode.OK

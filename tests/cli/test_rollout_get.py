@@ -41,7 +41,7 @@ NEW: dict[str, Any] = {
 def test_a_row_says_what_kubectl_says() -> None:
     assert getting.row_of(Rollout(raw=SPRING), NOW) == (
         *("spring", "580.105.08", "Waving", "3/8"),
-        *("PodDisruptionBudget team-a/service needs 1", "20 s", "2 h 0 min"),
+        *("PodDisruptionBudget team-a/service needs 1", "20 s", "2 h"),
     )
     wide = getting.row_of(Rollout(raw=SPRING), NOW, is_wide=True)
     assert wide[len(getting.HEAD) :] == ("progressing", "gpu-1", "direct", "-", "False")

@@ -118,7 +118,7 @@ def test_a_start_shows_what_will_happen_and_creates_it(run: Run, plane: ControlP
     for line in (
         f"Rollout   spring: driver {NEW}, now {OLD} on 5 of 5 nodes",
         "Gates     readiness, smoke (example.com/smoke:1)",
-        "Bake      24 h with evidence, gates asked every 60 min",
+        "Bake      24 h with evidence, gates asked every 1 h",
         "Waves     1, 2, 1 nodes",
         "Publish   by writing ClusterPolicy/climb",
         "Nodes     moved by seatrial (direct)",
@@ -238,7 +238,7 @@ def test_a_trial_tells_every_write_up_to_the_first_verdict_and_makes_none(run: R
             "job for gate smoke",
             "phase Baking",
             "uncordon, state",
-            "then: gates readiness, smoke asked again every 60 min, bake 48 h with evidence, waves of 1, 2, 1 nodes",
+            "then: gates readiness, smoke asked again every 1 h, bake 2 d with evidence, waves of 1, 2, 1 nodes",
         )
     ]
     assert None not in told, said.out

@@ -81,7 +81,7 @@ def test_a_bake_that_somebody_watches_shows_what_was_seen() -> None:
     worked = Exposure(node="n1", watched_seconds=36_000.0, watched_gpu_hours=80.0, loaded_gpu_hours=41.5)
     shown = replace(shown, canaries=(worked,), rare=(replace(shown.rare[0], events=1), *shown.rare[1:]))
     found = a_picture(RolloutPhase.BAKING, record={"baked_until": 950.0, "round_at": 900.0, "exposed": shown})
-    assert "10.0 h with data, at work for 41.5 GPU-hours, 1 error: `seatrial bake explain`" in drawn(found)
+    assert "10 h with data, at work for 41.5 GPU-hours, 1 error: `seatrial bake explain`" in drawn(found)
 
 
 def test_a_bake_that_compares_says_what_it_excludes() -> None:
@@ -111,11 +111,11 @@ def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
     lines = drawn(picture).splitlines()
     assert lines[0] == "spring  driver 570.124.06 → 580.105.08"
     assert lines[1] == "✔ Proposed ▸ ✔ Canary ▸ ✔ Gating ▸ ▶ Baking ▸ Waving ▸ Promoting ▸ Done"
-    left = "at least 36 h 0 min left (what is left of the bake)"
+    left = "at least 36 h left (what is left of the bake)"
     assert lines[2] == f"Baking for 1 min 40 s, {left}; seatrial moves the nodes (direct)"
     assert "├─ canary ✔ n1 upgrade-done, runs 580.105.08, for 1 min 40 s" in lines
     assert "├─ gates  ✔ round 3 passed: readiness, smoke" in lines
-    assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12.0 of 48.0 h with evidence" in lines
+    assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12 h of 2 d with evidence" in lines
     assert "└─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5" in lines
     assert ending.exit_code(picture) is ExitCode.INCONCLUSIVE, "who leads is not known"
 
@@ -174,9 +174,7 @@ def test_how_long_it_takes_yet_is_told_with_what_is_not_in_it() -> None:
     picture = a_picture(RolloutPhase.WAVING)
     assert " left (" not in drawn(picture), "nobody is through yet"
     known = Outlook(seconds=7200.0, rests_on="the pace of the 2 nodes that are through")
-    assert ", about 2 h 0 min left (the pace of the 2 nodes that are through);" in drawn(
-        replace(picture, outlook=known)
-    )
+    assert ", about 2 h left (the pace of the 2 nodes that are through);" in drawn(replace(picture, outlook=known))
 
 
 def test_500_nodes_take_no_more_lines_than_5() -> None:

@@ -30,4 +30,4 @@ def test_a_script_gets_the_resource_the_writes_and_what_follows(capsys: pytest.C
         "object": "node/n1",
         "content": "label seatrial.dev/canary=spring",
     }
-    assert data["then"].startswith("then: gates readiness, smoke asked again every 60 min, bake 48 h")
+    assert data["then"].startswith("then: gates readiness, smoke asked again every 1 h, bake 2 d")

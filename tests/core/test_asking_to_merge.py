@@ -20,8 +20,8 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.requests import Checks, Request, RequestState, Review, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import MERGE_SECONDS
+from seatrial.core.text.spans import span
 from seatrial.core.words import requests
-from seatrial.core.words.explain import span
 from tests.builders import NEW, NOW, POLICY, a_campaign_record, a_rebuff, a_source, an_old_node
 from tests.core.test_rollout import BACK, at, careful, codes, course_of
 from tests.core.upgrades import an_upgrade

@@ -130,7 +130,7 @@ def test_jobs_may_take_as_long_as_they_run_where_no_limit_is_set() -> None:
 
 def test_jobs_are_waited_for_until_their_time_is_up() -> None:
     node = at_jobs(a_gpu_pod(labels=TRAINING))
-    expected = waiting(HoldCode.JOBS_RUNNING, 1500.0, pod="jobs/train-0", count=1, limit="600 s")
+    expected = waiting(HoldCode.JOBS_RUNNING, 1500.0, pod="jobs/train-0", count=1, limit="10 min")
     assert step_node(node, job_orders(600.0), 1499.0) == expected
     assert step_node(node, job_orders(600.0), 1500.0) == opening(
         node, NodePhase.POD_DELETION_REQUIRED, entered_at=1500.0

@@ -46,7 +46,7 @@ from seatrial.core.model.selectors import Selector
 from seatrial.core.model.troubles import Symptom, Trouble
 from seatrial.core.movers.view import MERGE_SECONDS
 from seatrial.core.node.phases import FailureCode
-from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
+from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, why
 from tests.builders import (
     NEW,
     NOW,
@@ -700,22 +700,6 @@ def test_the_two_halves_of_an_answer_can_be_asked_for() -> None:
         "somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true",
         "Let it be upgraded with `seatrial node unskip n1`.",
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-3, "0 s"),
-        (0.4, "0 s"),
-        (59.4, "59 s"),
-        (60, "1 min"),
-        (125, "2 min 5 s"),
-        (3600, "1 h 0 min"),
-        (7384, "2 h 3 min"),
-    ],
-)
-def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
-    assert span(seconds) == text
 
 
 @pytest.mark.parametrize(

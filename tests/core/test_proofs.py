@@ -37,9 +37,9 @@ def test_hours_that_count_hours_with_data_and_hours_at_work_are_three_figures() 
     assert (found.hours, found.asked_hours, found.watched_hours, found.clock_hours) == (6.0, 48.0, 8.0, 10.0)
     assert (found.waiting_hours, found.loaded_gpu_hours, found.load) == pytest.approx((1.0, 32.0, 0.5))
     told = sentences(found)
-    assert told[0] == "6.0 of 48.0 hours count as evidence: every gate passed before and after."
-    assert told[1] == "8.0 of 10.0 hours have data of every canary; hours without count for nothing."
-    assert told[2] == "1.0 more hours with data count as soon as the next round of gates passes."
+    assert told[0] == "6 h of 2 d count as evidence: every gate passed before and after."
+    assert told[1] == "8 h of 10 h have data of every canary; time without data counts for nothing."
+    assert told[2] == "1 h more with data will count once the next round of gates passes."
     assert told[3] == "The canary worked for 32.0 GPU-hours, 50% of what was watched."
 
 

@@ -497,7 +497,7 @@ BAKING: dict[str, Any] = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "
 def test_the_bake_tells_how_much_evidence_there_is() -> None:
     course = course_of(at(RolloutPhase.BAKING, record=BAKING | {"baked_seconds": 24 * 3600.0}))
     assert course.holds[0] == hold(
-        "spring", HoldCode.BAKING, hours="24.0", asked="48.0", left="24.0", since=900.0, until=900.0 + 3600
+        "spring", HoldCode.BAKING, well="24 h", asked="2 d", left="24 h", since=900.0, until=900.0 + 3600
     )
     assert course.wake_at == 900.0 + 3600
 

@@ -10,6 +10,7 @@ import pytest
 from seatrial.core.model.campaign import Campaign, RolloutPhase
 from seatrial.core.model.gates.compared import Compared, Missing
 from seatrial.core.model.gates.gate import Gate, GateVerdict
+from seatrial.core.text import spans
 from seatrial.core.words.speeds import UNPROVEN, Speeds, line, sentences, speeds_of
 from tests.builders import a_campaign_record
 from tests.core.upgrades import an_upgrade
@@ -44,7 +45,7 @@ def test_a_figure_that_does_not_exclude_enough_says_how_long_it_takes_yet() -> N
     assert speed.needed_hours is not None
     assert speed.needed_hours >= 1.0
     (told,) = sentences(told_of(compared(rounds=2, spread=0.01)))
-    assert told.endswith(f"; 3% in about {speed.needed_hours:.1f} h.")
+    assert told.endswith(f"; 3% in about {spans.hours(speed.needed_hours)}.")
 
 
 def test_a_loss_that_is_near_the_asked_one_is_never_excluded_and_that_is_said() -> None:

@@ -64,7 +64,7 @@ def test_without_a_buffer_a_window_is_advised() -> None:
     assert advice.text == (
         "Take a maintenance window: all nodes at once, without canary or waves, need 3 min 20 s in half of the runs, "
         "4 min 20 s in nine of ten; plan the latter. With a buffer of 0 every rolling upgrade takes capacity from "
-        "somebody. Could you spare 1%, 1 at a time with 5% unavailable would do it in 2 h 0 min."
+        "somebody. Could you spare 1%, 1 at a time with 5% unavailable would do it in 2 h."
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.node.progress import Progress
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.app.picture import Picture
@@ -23,6 +24,8 @@ def why_not(picture: Picture) -> str:
         return ""  # the only yes that is asked for while waves go is that to the promotion
     if record.phase is RolloutPhase.WAVING:
         left = picture.count(Progress.AWAY) + picture.count(Progress.MOVING)
-        return f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {left} nodes are to come"
+        return (
+            f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {number_of(left, 'node')} to go"
+        )
     reasons = [told.why for told in picture.told]
     return f"it is in {record.phase.value}" + (f": {'; '.join(reasons)}" if reasons else "")

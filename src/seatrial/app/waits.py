@@ -25,6 +25,8 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 from seatrial.core.words import causes, explain
 
 if TYPE_CHECKING:
@@ -194,7 +196,7 @@ def as_of(found: Look, waits: Waits) -> str:
     if waits.written_at is None:
         return "now, worked out here: no controller has written a status yet"
     age_seconds = max(0.0, found.at - waits.written_at)
-    said = f"{explain.span(age_seconds)} ago, by the controller"
+    said = f"{spans.span(age_seconds)} ago, by the controller"
     if not waits.has_nodes_written:
         said = f"{said}; which nodes wait is worked out here, since it is an older release"
     if is_ended(found, waits) or age_seconds < QUIET_SECONDS:
@@ -212,7 +214,7 @@ def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:
         return as_of(found, waits)
     count = next((answer.count for answer in told if answer.count), 0)
     if count:
-        return f"{as_of(found, waits)}, of {count} nodes; the details are worked out here"
+        return f"{as_of(found, waits)}, of {number_of(count, 'node')}; the details are worked out here"
     return "worked out here, not by the controller: its status does not name this node"
 
 
@@ -223,7 +225,7 @@ def leader_text(found: Look) -> str:
         return "not known: its Lease cannot be read"
     if leader.heard_at is None:
         return "none; no controller has ever run here"
-    heard = f"heard of {explain.span(max(0.0, found.at - leader.heard_at))} ago"
+    heard = f"heard of {spans.span(max(0.0, found.at - leader.heard_at))} ago"
     if leader.is_leading(found.at):
         return f"{leader.holder}, {heard}"
     return f"none; {leader.holder} was last {heard}" if leader.holder else f"none; the last one was {heard}"

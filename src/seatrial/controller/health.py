@@ -21,6 +21,7 @@ from seatrial.adapters.http import server
 from seatrial.adapters.http.server import Address, Answer
 from seatrial.controller.metrics import CONTENT_TYPE, Metrics
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text import spans
 
 SILENT_SECONDS: Final = 120.0
 """A loop with nothing to do passes every 30 s; after four times that something is wrong."""
@@ -65,7 +66,7 @@ class Health:
         silent_seconds = self._now() - self._passed_at
         return ProbeAnswer(
             is_well=silent_seconds <= self._silent_seconds_max,
-            text=f"the last pass was {silent_seconds:.0f} s ago, at most {self._silent_seconds_max:.0f} s are in order",
+            text=f"the last pass was {spans.span(silent_seconds)} ago (limit: {spans.span(self._silent_seconds_max)})",
         )
 
     def ready(self) -> ProbeAnswer:

@@ -20,6 +20,7 @@ from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via
 from seatrial.core.model.gates import default_suite
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.text import spans
 from seatrial.core.words import acts as words
 from seatrial.core.words import somebody
 
@@ -217,9 +218,9 @@ def then(campaign: Campaign, trial: Trial, members: int) -> str:
     canaries = len(trial.record.canaries) or campaign.canary.count
     bounds = waves.bounds(campaign.waves, max(0, members - canaries))
     sizes = ", ".join(str(bound - before) for before, bound in zip((0, *bounds), bounds, strict=False))
-    judged = f"gates {gates} asked again every {campaign.bake.every_seconds / 60:g} min"
+    judged = f"gates {gates} asked again every {spans.span(campaign.bake.every_seconds)}"
     ends = "promotion of the matrix's entry" if campaign.has_source else "its labels removed"
     return (
-        f"then: {judged}, bake {campaign.bake.seconds / 3600:g} h with evidence, "
+        f"then: {judged}, bake {spans.span(campaign.bake.seconds)} with evidence, "
         f"waves of {sizes or 'no'} nodes, {ends}."
     )

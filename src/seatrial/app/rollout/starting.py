@@ -23,6 +23,8 @@ from seatrial.app.rollout import resource as resources
 from seatrial.app.rollout.checks import asking, fields
 from seatrial.app.rollout.outset import Outset
 from seatrial.app.texts import FileUnusable
+from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
@@ -208,7 +210,7 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
     now = ", ".join(f"{version} on {count}" for version, count in running.most_common()) or "no driver pod"
     step = campaign.by_hand if campaign is not None else None
     runs = f"drivers now {now}" if step is not None else f"now {now}"
-    yield "Rollout", f"{intent.rollout}: {intent.goal}, {runs} of {len(members)} nodes"
+    yield "Rollout", f"{intent.rollout}: {intent.goal}, {runs} of {number_of(len(members), 'node')}"
     yield "Source", target.where
     if campaign is not None:
         yield from _course(outset, campaign)
@@ -242,13 +244,13 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.means})" for gate in asked)])
     for each in begun.suite.left_out if begun.suite is not None else ():
         yield "", f"without {each.gate} on {each.node}: {each.why}"
-    hours, every = campaign.bake.seconds / 3600, campaign.bake.every_seconds / 60
+    every = spans.span(campaign.bake.every_seconds)
     load = f", at work for {campaign.bake.load_min:.0%} of it" if campaign.bake.load_min else ""
     bake = campaign.bake
     proof = (
         f", until a loss of {100 * bake.exclude:g}% is excluded at {100 * bake.confidence:g}%" if bake.exclude else ""
     )
-    yield "Bake", f"{hours:g} h with evidence{load}{proof}, gates asked every {every:g} min"
+    yield "Bake", f"{spans.span(bake.seconds)} with evidence{load}{proof}, gates asked every {every}"
     bounds = waves.bounds(campaign.waves, len(members) - len(chosen))
     sizes = [str(bound - before) for before, bound in zip((0, *bounds), bounds, strict=False)]
     yield "Waves", f"{', '.join(sizes) or 'none'} nodes"

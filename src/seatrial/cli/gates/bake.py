@@ -13,6 +13,7 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text import spans
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -102,7 +103,9 @@ def bars(proven: Proven) -> tuple[str, ...]:
     if proven.is_watched:
         rows += [("with data", proven.watched_hours), ("on the clock", proven.clock_hours)]
     most = max(max(hours for _, hours in rows), 1e-9)
-    return tuple(f"{name:>12}  {'█' * round(WIDTH * hours / most):<{WIDTH}}  {hours:.1f} h" for name, hours in rows)
+    return tuple(
+        f"{name:>12}  {'█' * round(WIDTH * hours / most):<{WIDTH}}  {spans.hours(hours)}" for name, hours in rows
+    )
 
 
 def loss_bars(proven: Proven) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any, Final
 
 from seatrial.cli.show.html import STYLE
+from seatrial.core.text import spans
 
 WIDTH, ROW, LEFT, RIGHT = 1040, 30, 300, 90
 ROOM: Final = WIDTH - LEFT - RIGHT
@@ -45,13 +46,13 @@ def _colour(data: dict[str, Any]) -> str:
 
 
 def _figures(proven: dict[str, Any]) -> str:
-    told = [(f"{proven['hours']:.1f} of {proven['asked_hours']:.1f} h", "count as evidence")]
+    told = [(f"{spans.hours(proven['hours'])} of {spans.hours(proven['asked_hours'])}", "count as evidence")]
     if proven["is_watched"]:
         told.append(
             (f"{proven['loaded_gpu_hours']:.1f} GPU-hours", f"at work, {proven['load']:.0%} of what was watched")
         )
         count = sum(each["count"] for each in proven["events"])
-        told.append((str(count), f"error{'' if count == 1 else 's'} on the canary and who followed"))
+        told.append((str(count), f"{'error' if count == 1 else 'errors'} on the canary and who followed"))
     shown = "".join(f"<div><b>{escape(figure)}</b><span>{escape(what)}</span></div>" for figure, what in told)
     return f'<div class="figures">{shown}</div>'
 
@@ -64,7 +65,7 @@ def _hours(proven: dict[str, Any]) -> str:
     drawn = (
         _label(name, number)
         + _bar(number, ROOM * hours / most, colour)
-        + _value(f"{hours:.1f} h", number, hours / most)
+        + _value(spans.hours(hours), number, hours / most)
         for number, (name, hours, colour) in enumerate(rows)
     )
     return _picture(drawn, len(rows))

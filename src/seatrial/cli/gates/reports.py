@@ -15,6 +15,8 @@ from seatrial.cli.formats import Case, Outcome
 from seatrial.cli.terminal import columns
 from seatrial.core.model.gates.gate import READINESS, Gate, GateVerdict
 from seatrial.core.model.gates.suite import LeftOut
+from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.app.gating import GateRun, NodeReport
@@ -73,7 +75,7 @@ def _summary(found: NodeReport) -> str:
     left = f", {len(found.left_out)} left out" if found.left_out else ""
     asked = ", ".join(told) or "nothing was asked"
     way = ", had by ResourceClaims" if found.by_claim else ""
-    return f"{found.node}: {asked}{left}; {found.gpu_count} GPUs, {found.free_count} free{way}."
+    return f"{found.node}: {asked}{left}; {number_of(found.gpu_count, 'GPU')}, {found.free_count} free{way}."
 
 
 def _value(figure: Figure) -> str:
@@ -216,7 +218,7 @@ def wants(gate: Gate) -> str:
         return "; ".join([gate.prometheus.query, *_limits(gate)])
     if gate.tenant is not None:
         work = gate.tenant
-        return f"{work.pods} pods of {work.pod_selector} run there for {work.seconds:g} s"
+        return f"{number_of(work.pods, 'pod')} of {work.pod_selector} running there for {spans.span(work.seconds)}"
     what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
     return "; ".join([what, *_limits(gate)])
 

@@ -25,6 +25,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.matrix.ending import ended
 from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.facts.store import Locked
@@ -135,7 +136,7 @@ def _list(data: Any, args: argparse.Namespace) -> int:
         formats.print_document({"builtOn": data["generated"]["on"], "facts": listed}, args.output)
         return ExitCode.OK
     for path, count in names.items():
-        print(f"{path:60} {count:5} {'fact' if count == 1 else 'facts'}")
+        print(f"{path:60} {number_of(count, 'fact'):>10}")
     print(_dated(data), file=sys.stderr)
     return ExitCode.OK
 

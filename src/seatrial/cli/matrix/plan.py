@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.app.forecasting import Expected, Fleet, ForecastOptions
@@ -165,14 +166,14 @@ def _takes(step: Step, expected: Expected) -> str:
     """How long a step takes; only the way of a driver over the nodes is forecast."""
     if not _moves_driver(step):
         return "not forecast: only a driver's way over the nodes is"
-    from seatrial.core.words.explain import span
+    from seatrial.core.text.spans import span
 
     if expected.seconds_p50 is None:
-        return f"it does not come to its end over {expected.nodes} nodes; `seatrial forecast` says why"
+        return f"it does not come to its end over {number_of(expected.nodes, 'node')}; `seatrial forecast` says why"
     parallel = str(expected.parallel) if expected.parallel else "without a limit"
     late = f", in nine of ten runs at most {span(expected.seconds_p90)}" if expected.seconds_p90 is not None else ""
     return (
-        f"about {span(expected.seconds_p50)} over {expected.nodes} nodes{late}, with the limits that "
+        f"about {span(expected.seconds_p50)} over {number_of(expected.nodes, 'node')}{late}, with the limits that "
         f"`seatrial forecast` advises (maxParallelUpgrades {parallel}, maxUnavailable {expected.unavailable}). "
         "Canary, gates and bake come on top"
     )
@@ -212,7 +213,7 @@ def _plan(plan: Plan, names: str, besides: _Told) -> Iterator[str]:
     else:
         ways = [step.rollback.way.value for step in plan.steps]
         told = [f"{count} {text}" for way, text in _MARKS.items() if (count := ways.count(way))]
-        count_of_steps = f"{len(ways)} {_plural('step', ways)}"
+        count_of_steps = number_of(len(ways), "step")
         yield from _wrapped(f"From {names}: {', '.join((count_of_steps, *told))}.")
     for note in plan.notes:
         yield from _labelled("note", f"{note}.")
@@ -250,7 +251,7 @@ def _step(step: Step, seen: set[tuple[str, str]]) -> Iterator[str]:
     yield from _doubts(fresh)
     if len(fresh) < len(step.findings):
         count = len(step.findings) - len(fresh)
-        yield from _labelled("", f"{count} {_plural('finding', range(count))} as in the step before.")
+        yield from _labelled("", f"{number_of(count, 'finding')} as in the step before.")
     yield from _labelled("way back", _way_back(step))
 
 
@@ -319,7 +320,9 @@ def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
     for note in refusal.notes:
         yield from _labelled("note", f"{note}.")
     yield ""
-    yield from _wrapped(f"What stands in the way: {_plural('rule', refusal.conflict)} {', '.join(refusal.conflict)}")
+    yield from _wrapped(
+        f"What stands in the way: {'rule' if len(refusal.conflict) == 1 else 'rules'} {', '.join(refusal.conflict)}"
+    )
     for finding in refusal.findings:
         yield from _labelled(finding.verdict.value, f"{finding.rule}: {finding.message}")
         yield from _resting(finding)
@@ -374,7 +377,3 @@ def _labelled(label: str, text: str) -> Iterator[str]:
 
 def _wrapped(text: str) -> Iterator[str]:
     yield from textwrap.wrap(text, WIDTH, break_on_hyphens=False)
-
-
-def _plural(noun: str, things: Sequence[object]) -> str:
-    return noun if len(things) == 1 else f"{noun}s"

@@ -25,6 +25,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
 from seatrial.cli.rollout import words
 from seatrial.cli.rollout.acts import Showing
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import Taken
@@ -141,7 +142,7 @@ def told(plan: AdoptionPlan) -> Iterator[str]:
 
     way = "Back to" if plan.wish.is_back else "To"
     counts = ", ".join(f"{count} {fate}" for fate, count in adopt_plan.counted(plan.adoptions.values()))
-    yield f"{way} driver {plan.wish.target}: {len(plan.adoptions)} nodes ({counts})"
+    yield f"{way} driver {plan.wish.target}: {number_of(len(plan.adoptions), 'node')} ({counts})"
     yield ""
     rows = [(each.node, each.fate.value, each.found, each.why) for each in plan.adoptions.values()]
     yield terminal.columns([("NODE", "FATE", "FOUND", "THEN"), *rows])

@@ -18,7 +18,7 @@ from seatrial.app.rollout import picking
 from seatrial.cli import formats, terminal
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.words import explain
+from seatrial.core.text import spans
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -105,7 +105,7 @@ def row_of(rollout: Rollout, now: datetime, *, is_wide: bool = False) -> tuple[s
 
 def _ago(text: str, now: datetime) -> str:
     try:
-        return explain.span((now - datetime.fromisoformat(text)).total_seconds())
+        return spans.span((now - datetime.fromisoformat(text)).total_seconds())
     except ValueError:
         return "-"
 

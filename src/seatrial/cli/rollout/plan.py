@@ -18,6 +18,7 @@ from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
 from seatrial.cli.rollout import objecting
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -53,7 +54,7 @@ def _create(cluster: Cluster, chain: Chain, missing: tuple[str, ...], showing: S
     if showing.is_dry_run or not missing:
         _tell(chain, showing.output, "" if missing else "there already")
         return ExitCode.OK
-    if not rollout_acts.confirmed(f"Create {len(missing)} rollouts?", says_yes=showing.says_yes):
+    if not rollout_acts.confirmed(f"Create {number_of(len(missing), 'rollout')}?", says_yes=showing.says_yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
     finished(chaining.create(cluster, chain, missing))
@@ -71,8 +72,8 @@ def verdict(data: Mapping[str, Any], *, accepts_unknown: bool) -> ExitCode:
 
 def preview(chain: Chain, data: Mapping[str, Any], missing: frozenset[str], *, has_source: bool) -> Iterator[str]:
     """What would happen, step by step."""
-    count = len(chain.moves)
-    yield f"Plan      {data.get('from', '?')} to {data.get('to', '?')}: {count} rollouts, one after the other"
+    count = number_of(len(chain.moves), "rollout")
+    yield f"Plan      {data.get('from', '?')} to {data.get('to', '?')}: {count}, one after the other"
     yield "Each      has its own canary, gates, bake and waves; it begins when the one before it is Done"
     for move, resource in zip(chain.moves, chain.resources, strict=True):
         name, spec = resource["metadata"]["name"], resource["spec"]

@@ -11,6 +11,7 @@ from seatrial.app.rollout import committing, rehearsing
 from seatrial.app.rollout.checks.check import failed
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.text import spans
 from seatrial.core.words import explain
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _lines(outset: Outset, trial: Trial) -> Iterator[str]:
 
     name = outset.intent.rollout
     rows = [("After", "Object", "Content"), ("0 s", f"gpurollout/{name}", "create")]
-    rows += [(explain.span(each.after_seconds), each.what, each.content) for each in trial.writes]
+    rows += [(spans.span(each.after_seconds), each.what, each.content) for each in trial.writes]
     yield terminal.columns(rows)
     yield ""
     if trial.holds:

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.target import Target
+from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -241,9 +243,8 @@ def _world(
 
 
 def _ending(chapters: list[Chapter], wall_seconds: float, page: Path) -> Iterator[str]:
-    from seatrial.core.words import explain
 
-    simulated = explain.span(sum(chapter.ended_at - chapter.started_at for chapter in chapters))
+    simulated = spans.span(sum(chapter.ended_at - chapter.started_at for chapter in chapters))
     acts = sum((chapter.acts for chapter in chapters), start=type(chapters[0].acts)())
     most = max(chapter.unavailable_max for chapter in chapters)
     yield f"\nWhat happened ({simulated} of simulated time in {wall_seconds:.1f} s)"
@@ -254,7 +255,8 @@ def _ending(chapters: list[Chapter], wall_seconds: float, page: Path) -> Iterato
         f"at most {most} of {NODES} nodes unavailable at once."
     )
     breaches = sum(chapter.breach_count for chapter in chapters)
-    yield f"  {breaches} promises broken in {sum(chapter.pass_count for chapter in chapters)} passes."
+    passes = number_of(sum(chapter.pass_count for chapter in chapters), "pass", "passes")
+    yield f"  {number_of(breaches, 'promise')} broken in {passes}."
     yield ""
     yield f"Report:     {page}"
     yield f"Repository: {page.parent / 'remote.git'}"

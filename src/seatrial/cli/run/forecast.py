@@ -25,6 +25,8 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parsing.parser import rarely
+from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,7 +164,7 @@ class _Teller:
     """Progress on stderr: rewritten in place on a terminal, else a line now and then."""
 
     def __init__(self, setting_count: int, node_count: int) -> None:
-        self._what = f"{setting_count} settings, {node_count} nodes"
+        self._what = f"{number_of(setting_count, 'setting')}, {number_of(node_count, 'node')}"
         self._began = self._told = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
 
@@ -174,7 +176,7 @@ class _Teller:
             return
         self._told = now
         left_seconds = (now - self._began) / done * (of - done)
-        line = f"seatrial: {done} of {of} samples of {self._what}, about {left_seconds:.0f} s left"
+        line = f"seatrial: {done} of {of} samples of {self._what}, about {spans.span(left_seconds)} left"
         print(f"\r\033[2K{line}" if self._is_terminal else line, end="" if self._is_terminal else "\n", file=sys.stderr)
         sys.stderr.flush()
 
@@ -189,7 +191,6 @@ class _Teller:
 def _print(data: dict[str, Any]) -> None:
     from seatrial.cli import terminal
     from seatrial.cli.run import forecast_plot, forecast_table
-    from seatrial.core.text.names import number_of
 
     console = terminal.console()
     fleet, advice = data["fleet"], data["advice"]
@@ -221,7 +222,7 @@ def _print(data: dict[str, Any]) -> None:
 
 def _unavailable_told(fleet: dict[str, Any]) -> list[str]:
     """Who takes no work before anybody is moved, and who cannot be moved."""
-    from seatrial.core.text.names import a_few, number_of
+    from seatrial.core.text.names import a_few
 
     told = []
     for what, names in (("cordoned by others", fleet["cordoned"]), ("not Ready", fleet["not_ready"])):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 WIDTH: Final = 64
 HEIGHT: Final = 10

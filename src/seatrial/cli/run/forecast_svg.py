@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Final, TypeAlias
 
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 Scale: TypeAlias = Callable[[float], float]
 
@@ -236,7 +236,7 @@ def _time_axis(frame: Frame, x: Scale, ticks: Iterable[float], place: Callable[[
     base, taken = frame.bottom, -math.inf
     parts = [_line(LEFT, base, frame.right, base, GREY)]
     for tick in ticks:
-        at, name = x(place(tick)), _tick(tick)
+        at, name = x(place(tick)), span(tick)
         half = LETTER * len(name) / 2
         parts.append(_line(at, base, at, base + 5, GREY))
         if at - half > taken + 6 and at + half <= frame.width:
@@ -256,17 +256,6 @@ def _left_axis(frame: Frame, y: Scale, low: float, high: float) -> list[str]:
 def _round_step(rough: float, steps: Sequence[float]) -> float:
     size = 10 ** math.floor(math.log10(max(rough, 1e-9)))
     return float(next((each * size for each in steps if each * size >= rough), 10 * size))
-
-
-def _tick(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:g} s"
-    if seconds < HOUR:
-        return f"{seconds / MINUTE:g} min"
-    if seconds >= 2 * DAY:
-        return f"{seconds / DAY:g} days"
-    hours, minutes = divmod(round(seconds / MINUTE), 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def _scale(low: float, high: float, start: float, end: float) -> Scale:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from seatrial.core.model.policy import Share
-from seatrial.core.words import explain
+from seatrial.core.text import spans
 
 HEAD: Final = ("parallel", "unavailable", "half of runs", "9 of 10", "GPU-hours", "least", "stops")
 GAP: Final = "  "
@@ -63,8 +63,8 @@ def parts(data: dict[str, Any]) -> list[str]:
             continue
         whose = "recommended" if row["is_recommended"] else "as the rollout is"
         limits = f"{row['parallel'] or 'any number'} at a time, {row['unavailable']} unavailable"
-        made_of = ", ".join(f"{part} {short(seconds)}" for part, seconds in row["parts_p50"].items())
-        found.append(f"{short(row['seconds_p50'])} {whose} ({limits}): {made_of}")
+        made_of = ", ".join(f"{part} {spans.span(seconds)}" for part, seconds in row["parts_p50"].items())
+        found.append(f"{spans.span(row['seconds_p50'])} {whose} ({limits}): {made_of}")
     return found
 
 
@@ -72,11 +72,6 @@ def not_included(data: dict[str, Any]) -> str:
     """What the figures leave out, in a sentence."""
     *most, last = data["not_included"]
     return f"Not included: {'; '.join(most)}; and {last}."
-
-
-def short(seconds: float) -> str:
-    """A duration without minutes that are none: `48 h`."""
-    return explain.span(seconds).removesuffix(" 0 min")
 
 
 def _line(is_chosen: bool, cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -96,7 +91,7 @@ def _figures(row: dict[str, Any]) -> tuple[str, ...]:
 
 def span(seconds: float | None) -> str:
     """A duration, or that there is none."""
-    return explain.span(seconds) if seconds is not None else "stops"
+    return spans.span(seconds) if seconds is not None else "stops"
 
 
 # ── settings that come to the same ───────────────────────────────────────────────────────────────────────────────────

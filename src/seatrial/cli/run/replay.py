@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
     from seatrial.adapters.journal.reading import JournalFile
@@ -97,7 +98,7 @@ def _print_text(found: list[tuple[tuple[JournalFile, ...], Replayed]]) -> None:
     pass_count = sum(each.pass_count for _, each in found)
     decision_count = sum(each.decision_count for _, each in found)
     end = "no difference" if difference is None else "then a difference"
-    print(f"{_count(pass_count, 'pass', 'passes')}, {_count(decision_count, 'decision', 'decisions')}, {end}")
+    print(f"{number_of(pass_count, 'pass', 'passes')}, {number_of(decision_count, 'decision')}, {end}")
 
 
 def _print_difference(difference: Difference) -> None:
@@ -127,10 +128,6 @@ def _as_data(row: tuple[JournalFile, ...], each: Replayed) -> dict[str, Any]:
             "what": list(difference.sentences),
         },
     }
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _date(at: float) -> str:

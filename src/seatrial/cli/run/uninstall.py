@@ -22,7 +22,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.run import controller
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.giving_back import GivenBack
@@ -121,7 +121,7 @@ def _announce(rollouts: tuple[Guarded, ...], found: GivenBack) -> None:
     if not rollouts:
         print("No GPURollout carries our finalizer.")
     if found.cleaned:
-        print(f"{_nodes(len(found.cleaned))} would lose our labels and annotations: {a_few(found.cleaned)}.")
+        print(f"{number_of(len(found.cleaned), 'node')} would lose our labels and annotations: {a_few(found.cleaned)}.")
     for name, why in sorted(found.kept.items()):
         print(f"Node {name}, if it stays as it is now, would keep our labels and annotations: {why}.")
     if not found.cleaned and not found.kept:
@@ -129,10 +129,6 @@ def _announce(rollouts: tuple[Guarded, ...], found: GivenBack) -> None:
 
 
 def _tell(found: GivenBack) -> None:
-    print(f"{_nodes(len(found.cleaned))} lost our labels and annotations.")
+    print(f"{number_of(len(found.cleaned), 'node')} lost our labels and annotations.")
     for name, why in sorted(found.kept.items()):
         print(f"Node {name} stays as it is: {why}.")
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'' if count == 1 else 's'}"

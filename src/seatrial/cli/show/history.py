@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.text import spans
 
 if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
@@ -101,9 +102,7 @@ def _when(text: str) -> str:
 def _lasted(begin: str, end: str) -> str:
     from datetime import datetime
 
-    from seatrial.core.words import explain
-
     try:
-        return explain.span((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds())
+        return spans.span((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds())
     except ValueError:
         return ""  # it lasts still

@@ -18,7 +18,7 @@ from seatrial.cli.run.demo_telling import SAYS, Chapter, clock
 from seatrial.core.model.campaign import RolloutPhase, Turn
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 WIDTH: Final = 1040
 BAND: Final = 46
@@ -93,7 +93,7 @@ def _card(chapter: Chapter, node_count: int) -> str:
     figures = [
         (record.phase.value, "how it ended"),
         (span(chapter.ended_at - chapter.started_at), "from beginning to end"),
-        (f"{record.baked_seconds / 3600:.0f} h", "of bake with evidence"),
+        (span(record.baked_seconds), "of bake with evidence"),
         (f"{passed} of {len(chapter.rounds)}", "rounds of gates passed"),
         (f"{chapter.unavailable_max} of {node_count}", "nodes unavailable at most"),
     ]
@@ -157,7 +157,7 @@ def _timeline(chapter: Chapter, ruler: Ruler, node_count: int) -> str:
         )
         parts.append(f'<text class="on" x="{middle:.1f}" y="18" text-anchor="middle">{escape(label)}</text>')
         if stop > start and right - left > 44:
-            parts.append(f'<text x="{middle:.1f}" y="42" text-anchor="middle">{escape(_short(stop - start))}</text>')
+            parts.append(f'<text x="{middle:.1f}" y="42" text-anchor="middle">{escape(span(stop - start))}</text>')
     parts += _areas(chapter, ruler, node_count)
     return (
         f'<svg viewBox="0 0 {WIDTH} {BAND + AREA + 4}" role="img" aria-label="phases and nodes">{"".join(parts)}</svg>'
@@ -214,8 +214,3 @@ def _story(chapter: Chapter) -> str:
         for at, what, text in chapter.events
     )
     return f"<table>{told}</table>"
-
-
-def _short(seconds: float) -> str:
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h" if hours >= 10 else f"{hours} h {minutes} min" if hours else f"{minutes} min"

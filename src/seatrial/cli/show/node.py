@@ -19,6 +19,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import node_data
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text import spans
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -140,7 +141,6 @@ def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Hold], args: argp
 
 def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_wide: bool) -> list[str]:
     from seatrial.cli import terminal
-    from seatrial.core.words import explain
 
     wide = ("Attempt", "Cordon", "GPU pods", "Owner") if is_wide else ()
     table: list[tuple[str, ...]] = [("Node", "State", "For", "Driver", "Wanted", *wide, "Waits for")]
@@ -151,7 +151,7 @@ def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_
         row = (
             node.name,
             record.phase.value if record else facts.nvidia_state or "–",
-            explain.span(found.at - record.entered_at) if record else "–",
+            spans.span(found.at - record.entered_at) if record else "–",
             (facts.driver.version or "?") if facts.driver else "no pod",
             (facts.wanted.version or "?") if facts.wanted else "?",
             *((*more, facts.owner or "–") if is_wide else ()),
@@ -162,9 +162,8 @@ def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_
 
 
 def _left(held: Hold, now: float) -> str:
-    from seatrial.core.words import explain
 
-    return f" (at most {explain.span(held.until - now)})" if held.until is not None and held.until > now else ""
+    return f" (at most {spans.span(held.until - now)})" if held.until is not None and held.until > now else ""
 
 
 def shown(found: Look, args: argparse.Namespace) -> Page:

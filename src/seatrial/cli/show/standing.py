@@ -19,7 +19,7 @@ from seatrial.cli.terminal import columns
 from seatrial.core.budget import capacity, losses
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text.moments import moment
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -129,7 +129,7 @@ def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) ->
 def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None) -> Iterator[str]:
 
     seen, intent = sight.seen, sight.intent
-    failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
+    failures = number_of(intent.failed_max, "failure")
     yield f"Limits    {_limits(intent.limits)}, {failures}"
     for name, policy in sorted(intent.pools.items()):
         yield f"          {_limits(policy.limits)} of NVIDIADriver {name}"
@@ -170,7 +170,7 @@ def _without_rollout(found: Look) -> Iterator[str]:
     )
     if not found.faults:
         yield "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)"
-    texts = [f"{text} on {count} {'node' if count == 1 else 'nodes'}" for text, count in sorted(drivers.items())]
+    texts = [f"{text} on {number_of(count, 'node')}" for text, count in sorted(drivers.items())]
     yield "Drivers   " + (", ".join(texts) or "no nodes seen")
 
 

@@ -26,8 +26,9 @@ from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.node.progress import Progress
-from seatrial.core.text.names import a_few
-from seatrial.core.words import explain, speeds
+from seatrial.core.text import spans
+from seatrial.core.text.names import a_few, number_of
+from seatrial.core.words import speeds
 
 BAR: Final = 24
 NAMED_MAX: Final = 4
@@ -136,7 +137,7 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
     what = step.component.value if step is not None else "driver"
     yield f"{ink.paint(picture.name, 'bold')}  {what} {was}{picture.target}"
     yield _path(picture, ink, width)
-    age = explain.span(picture.at - record.entered_at)
+    age = spans.span(picture.at - record.entered_at)
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
         phase = f"Paused in {record.paused_in.value} for {age}"
@@ -223,12 +224,12 @@ def _bake(picture: Picture, ink: Ink) -> Iterator[str]:
     share = min(1.0, baked / asked) if asked else 1.0
     full = round(share * BAR)
     bar = ink.sign("full") * full + ink.sign("empty") * (BAR - full)
-    yield f"{bar} {baked / 3600:.1f} of {asked / 3600:.1f} h with evidence"
+    yield f"{bar} {spans.span(baked)} of {spans.span(asked)} with evidence"
     exposed = picture.record.exposed
     if exposed is not None:
         events = sum(each.events for each in exposed.rare)
-        seen = f"{exposed.watched_seconds / 3600:.1f} h with data, at work for {exposed.loaded_gpu_hours:.1f} GPU-hours"
-        yield f"{seen}, {events or 'no'} error{'' if events == 1 else 's'}: `seatrial bake explain`"
+        seen = f"{spans.span(exposed.watched_seconds)} with data, at work for {exposed.loaded_gpu_hours:.1f} GPU-hours"
+        yield f"{seen}, {number_of(events, 'error') if events else 'no errors'}: `seatrial bake explain`"
     if picture.record.compared is not None:
         compared = speeds.line(speeds.speeds_of(picture.record, picture.campaign))
         if compared:
@@ -286,7 +287,7 @@ def _going_back(picture: Picture, ink: Ink) -> Iterator[str]:
     if not names:
         yield f"{ink.paint(ink.sign('done'), 'good')} every node is back{to}"
         return
-    many = "1 node" if len(names) == 1 else f"{len(names)} nodes"
+    many = number_of(len(names), "node")
     yield f"{many} of {picture.total} still to go back{to}: {a_few(names, NAMED_MAX)}"
     for line in (*picture.failed[:NAMED_MAX], *picture.moving[:NAMED_MAX]):
         yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line)}"
@@ -304,9 +305,9 @@ def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
 def _told(told: Told, picture: Picture, ink: Ink) -> Iterator[str]:
     times = []
     if told.since is not None and picture.at - told.since >= 1:
-        times.append(f"for {explain.span(picture.at - told.since)}")
+        times.append(f"for {spans.span(picture.at - told.since)}")
     if told.until is not None and told.until > picture.at:
-        times.append(f"looks again or gives up within {explain.span(told.until - picture.at)}")
+        times.append(f"looks again or gives up within {spans.span(told.until - picture.at)}")
     whom = f" on {a_few(told.nodes, 2, count=told.count)}" if isinstance(told, Waiting) else ""
     yield ink.paint(str(told.code), "held") + whom + (f" ({', '.join(times)})" if times else "")
     yield f"{told.why}."
@@ -326,7 +327,7 @@ def _runs(line: NodeLine) -> str:
 
 
 def _since(line: NodeLine, picture: Picture) -> str:
-    return f", for {explain.span(picture.at - line.since)}" if line.since is not None else ""
+    return f", for {spans.span(picture.at - line.since)}" if line.since is not None else ""
 
 
 def _why(line: NodeLine) -> str:

@@ -14,6 +14,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
+from seatrial.core.text import spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +124,6 @@ def describe_rollout(found: Look) -> list[str]:
     """Where a rollout stands, and the answer."""
     from seatrial.app import waits
     from seatrial.app.picture import picture_of
-    from seatrial.core.words import explain
 
     waiting = waits.waits_of(found)
     if found.sight is None or waiting is None:
@@ -140,7 +140,7 @@ def describe_rollout(found: Look) -> list[str]:
         told = told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."]
         return [*lines, *told, *map(_gate, found.gate_pods), *_nodes_ahead(found.sight), said]
     record = picture.record
-    lines.append(f"Phase     {record.phase.value} for {explain.span(found.at - record.entered_at)} ({picture.mode})")
+    lines.append(f"Phase     {record.phase.value} for {spans.span(found.at - record.entered_at)} ({picture.mode})")
     if picture.source:
         lines.append(f"Source    {picture.source}")
     if record.why:
@@ -200,7 +200,6 @@ def _gate(found: GatePod) -> str:
 
 def describe(found: Look, node: NodeSeen) -> list[str]:
     """The facts of a node, and the answer."""
-    from seatrial.core.words import explain
 
     facts, record = node.facts, node.record
     driver = (
@@ -215,7 +214,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
     lines = [
         f"Node      {node.name}",
         f"State     {record.phase.value if record else 'not recorded'}"
-        + (f" for {explain.span(found.at - record.entered_at)}, attempt {record.attempt}" if record else ""),
+        + (f" for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}" if record else ""),
         f"Driver    {driver}, wanted {wanted}",
         f"Cordoned  {cordon}",
         f"GPU pods  {len(facts.gpu_pods)}",
@@ -253,13 +252,12 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
 
 def _turned_down(found: Look, node: NodeSeen) -> list[str]:
     """What the controller's last tries on this node were answered with."""
-    from seatrial.core.words import explain
 
     rebuffs = found.sight.seen.rebuffs if found.sight else {}
     names = {node.name: "a write to the node"}
     names |= {pod.uid: pod.full_name for pod in node.facts.pods}
     return [
-        f"Refused   {name}, {explain.span(found.at - rebuffs[subject].at)} ago: {rebuffs[subject].detail}"
+        f"Refused   {name}, {spans.span(found.at - rebuffs[subject].at)} ago: {rebuffs[subject].detail}"
         for subject, name in names.items()
         if subject in rebuffs
     ]

@@ -19,7 +19,7 @@ from seatrial.cli.survey import audit_telling
 from seatrial.core.survey.audit.auditing import Row, State
 from seatrial.core.survey.audit.findings import MEANINGS, WEIGHTS, AuditFinding, FindingKind, Weight
 from seatrial.core.text import foreign
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.app.survey.auditing import Audited
@@ -41,7 +41,7 @@ _OUTCOMES: Final = {
 def as_line(found: Audited) -> str:
     """For a chat: how many of what, and the heaviest in a few words."""
     findings = found.audit.findings
-    nodes = f"{len(found.audit.observed.nodes)} GPU nodes"
+    nodes = number_of(len(found.audit.observed.nodes), "GPU node")
     if not findings:
         return f"GPU audit of {nodes}: nothing found."
     counts = Counter(each.weight for each in findings)

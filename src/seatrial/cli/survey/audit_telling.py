@@ -16,7 +16,7 @@ from seatrial.core.survey.audit.auditing import Row, State
 from seatrial.core.survey.audit.readings import Absent, NotObservable, Seen
 from seatrial.core.survey.audit.settings import told
 from seatrial.core.text.moments import moment
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.app.survey.auditing import Audited
@@ -47,7 +47,7 @@ def head(found: Audited) -> str:
     of = "; ".join(f"{count} with {kind}" for kind, count in kinds.most_common())
     with_gpus = f"{len(observed.nodes)} with GPUs{f': {of}' if of else ''}"
     compared = f"compared with {found.entry} of {found.file}" if found.entry else "compared with each other"
-    return f"{_count(len(observed.objects.nodes), 'node')}, {with_gpus}; {compared}."
+    return f"{number_of(len(observed.objects.nodes), 'node')}, {with_gpus}; {compared}."
 
 
 def table(found: Audited, *, is_wide: bool) -> Iterator[tuple[str, ...]]:
@@ -86,7 +86,8 @@ def besides(found: Audited) -> Iterator[str]:
         yield f"Kernel modules: {observed.modules}, as the driver's resource asks."
     yield from (f"{told(each)}." for each in observed.objects.subscriptions)
     yield from (
-        f"MachineConfigPool {pool.name}: {'paused' if pool.is_paused else 'not paused'}, {pool.machine_count} nodes."
+        f"MachineConfigPool {pool.name}: {'paused' if pool.is_paused else 'not paused'}, "
+        f"{number_of(pool.machine_count, 'node')}."
         for pool in observed.objects.pools
     )
 
@@ -108,7 +109,7 @@ def since(finding: AuditFinding) -> str:
 
 
 def _nodes(finding: AuditFinding) -> str:
-    return f" ({_count(len(finding.nodes), 'node')}: {a_few(finding.nodes)})" if finding.nodes else ""
+    return f" ({number_of(len(finding.nodes), 'node')}: {a_few(finding.nodes)})" if finding.nodes else ""
 
 
 def _wrapped(text: str, mark: str) -> Iterator[str]:
@@ -121,12 +122,8 @@ def end(found: Audited) -> str:
     """How many findings, of which kinds, as of when."""
     kinds = Counter(each.kind.value for each in found.audit.findings)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    told_of = f"{_count(len(found.audit.findings), 'finding')}: {counted}" if kinds else "No findings"
+    told_of = f"{number_of(len(found.audit.findings), 'finding')}: {counted}" if kinds else "No findings"
     return f"{told_of} (on {found.on}, knowledge up to {found.known_until})."
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 # ── for tickets ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.core.survey.sources import DIAGNOSED
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.app.survey.diagnosing import Diagnosed
@@ -43,7 +43,7 @@ def as_text(found: Diagnosed) -> str:
 
 def _failure(cases: list[Case]) -> Iterator[str]:
     failure, nodes = cases[0].failure, [case.node for case in cases]
-    yield f"{failure.name} ({_count(len(nodes), 'node')}: {a_few(nodes)})"
+    yield f"{failure.name} ({number_of(len(nodes), 'node')}: {a_few(nodes)})"
     yield from _wrapped(f"{failure.title}. {failure.means}", "")
     for case in cases[:NODES_TOLD]:
         for each in case.evidence:
@@ -79,8 +79,8 @@ def _end(found: Diagnosed) -> Iterator[str]:
         yield f"Nothing found{where}: none of {found.known_count} known failures."
     read = sum(not each.why_not for each in sight.logs)
     yield (
-        f"Looked at {_count(len(sight.nodes), 'node')}, {_count(len(sight.pods), 'pod')} with GPUs or of the GPU "
-        f"stack, {_count(len(sight.events), 'warning')}, {_count(read, 'log')}."
+        f"Looked at {number_of(len(sight.nodes), 'node')}, {number_of(len(sight.pods), 'pod')} with GPUs or of the GPU "
+        f"stack, {number_of(len(sight.events), 'warning')}, {number_of(read, 'log')}."
     )
     for each in not_looked_at(found):
         yield from _wrapped(each, "not looked at: ", indent="")
@@ -100,19 +100,15 @@ def not_looked_at(found: Diagnosed) -> Iterator[str]:
     refused = [each for each in sight.logs if each.why_not and not each.asked.is_previous]
     if refused:
         names = [f"{each.asked.namespace}/{each.asked.pod}" for each in refused]
-        yield f"{_count(len(refused), 'log')} ({a_few(dict.fromkeys(names))}): {refused[0].why_not}"
+        yield f"{number_of(len(refused), 'log')} ({a_few(dict.fromkeys(names))}): {refused[0].why_not}"
     if found.logs_left_out:
-        yield f"{_count(found.logs_left_out, 'log')} more than are read at once; name a node to read its own."
+        yield f"{number_of(found.logs_left_out, 'log')} more than are read at once; name a node to read its own."
 
 
 def _wrapped(text: str, mark: str, indent: str = "    ") -> Iterator[str]:
     width = WIDTH - len(indent) - len(mark)
     for number, line in enumerate(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]):
         yield f"{indent}{mark if number == 0 else ' ' * len(mark)}{line}"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 # ── for scripts ──────────────────────────────────────────────────────────────────────────────────────────────────────

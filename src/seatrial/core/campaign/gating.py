@@ -27,6 +27,7 @@ from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
+from seatrial.core.text import spans
 from seatrial.core.text.names import a_few
 from seatrial.core.words import explain
 
@@ -169,9 +170,9 @@ def _between_rounds(view: View) -> Course:
     told = view.hold(
         HoldCode.BAKING,
         **setback,
-        hours=f"{record.baked_seconds / 3600:.1f}",
-        asked=f"{campaign.bake.seconds / 3600:.1f}",
-        left=f"{left_seconds / 3600:.1f}",
+        well=spans.span(record.baked_seconds),
+        asked=spans.span(campaign.bake.seconds),
+        left=spans.span(left_seconds),
         until=due_at,
     )
     return Course(record=record, holds=(told,))

@@ -41,7 +41,7 @@ from seatrial.core.node.progress import carried, is_left_out, is_same
 from seatrial.core.node.readiness import is_running_wanted, why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import release_maintenance, step_node, why_unclear
 from seatrial.core.node.writing import NOTHING, Orders, Step, open_phase, record_of, retry_at
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 WHY: Final = "the rollout was deleted"
 NO_MATTER: Final = frozenset({HoldCode.TARGET_NOT_PUBLISHED, HoldCode.NOBODY_MOVES, HoldCode.UNGUARDED})
@@ -283,7 +283,11 @@ def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
     yield f"pull requests stay open, and publish if they are merged: {a_few(urls)}" if urls else ""
     if is_begun(seen.rollout):
         there = [name for name, node in nodes if node.facts.driver and is_same(node.facts.driver.version, target)]
-        yield f"{len(there)} of {len(nodes)} nodes run {target}: {a_few(there)}" if there else ""
+        yield (
+            f"{len(there)} of {number_of(len(nodes), 'node runs', 'nodes run')} {target}: {a_few(there)}"
+            if there
+            else ""
+        )
     ledger = {admission.node: admission.attempt for admission in seen.rollout.admitted}
     closed = [
         name

@@ -55,7 +55,7 @@ from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.phases import BEFORE_THE_DRIVER as UNTRIED
 from seatrial.core.node.progress import Progress, wants
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases that rest on rounds of gates, and after a pause go on with a new one."""
@@ -296,7 +296,7 @@ def _wave(view: View) -> Course:
 def _stop_wave(view: View, failed: list[str], names: frozenset[str]) -> Course:
     """More have failed than may: nobody starts, and a person says whether to mend them or to go back."""
     limit, tried = view.intent.failed_max, _tried(view, failed)
-    nodes = f"{len(tried)} node{'' if len(tried) == 1 else 's'}"
+    nodes = number_of(len(tried), "node")
     why = f"{nodes} failed in the waves, {limit} may (maxFailed): {a_few(tried)}" if len(tried) > limit else ""
     record = replace(view.record, rejected=f"{why}; {tried[0]}: {_why_failed(view, tried[0])}" if why else "")
     undo = "marks" if view.campaign.rejects(record) else "leaves"

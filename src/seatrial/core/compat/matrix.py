@@ -333,6 +333,8 @@ class Difference:
     """One component of one role that two matrices do not agree about; each value knows its own place."""
 
     role: Role
+    key: str
+    """The entry's key as the file spells it, the later one where the two differ."""
     component: Component
     before: Value | None
     after: Value | None
@@ -350,17 +352,28 @@ class Difference:
 
     def __str__(self) -> str:
         before, after = (value.text if value else "(none)" for value in (self.before, self.after))
-        return f"{self.role.value}.{self.component.value} {before} → {after}"
+        return f"{self.key}.{self.component.value} {before} → {after}"
 
 
 def diff(before: Matrix, after: Matrix) -> tuple[Difference, ...]:
     """What differs in meaning, in the order of Role and Component; `v24.9.0` and `24.9.0` do not differ."""
     return tuple(
-        Difference(role=role, component=component, before=old[component], after=new[component])
+        Difference(
+            role=role,
+            key=_key_of(role, after, before),
+            component=component,
+            before=old[component],
+            after=new[component],
+        )
         for role in Role
         for old, new in [(_stack_of(before, role), _stack_of(after, role))]
         for component in old.differing(new)
     )
+
+
+def _key_of(role: Role, *matrices: Matrix) -> str:
+    keys = (matrix.entries[role].key for matrix in matrices if role in matrix.entries)
+    return next(keys, "") or role.value
 
 
 def _stack_of(matrix: Matrix, role: Role) -> Stack:

@@ -18,6 +18,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.movers.view import Outcome, View
+from seatrial.core.text.names import number_of
 
 UNPROVEN: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING})
 """Phases in which nothing but the canary may change."""
@@ -66,7 +67,7 @@ def clear(view: View, *, is_leaving: bool = False) -> Outcome:
     nobody has proved when the rollout leaves."""
     for pool in view.seen.machine_pools:
         if pool.is_ours and pool.machine_count:
-            state = f"still has {pool.machine_count} nodes, and is removed when the last one has left it"
+            state = f"still has {number_of(pool.machine_count, 'node')}, and is removed when the last one has left it"
             return (), (view.hold(HoldCode.POOL_PENDING, pool=pool.name, state=state),)
         if pool.is_ours:
             act = RemovePool(rollout=view.name, name=pool.name, expect=pool.resource_version)

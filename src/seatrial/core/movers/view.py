@@ -44,7 +44,8 @@ from seatrial.core.node.lack import Lack
 from seatrial.core.node.progress import Progress, resource_of
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
-from seatrial.core.words import commits, explain, requests
+from seatrial.core.text import spans
+from seatrial.core.words import commits, requests
 
 SOURCE_SECONDS_MIN: Final = 300.0
 """How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
@@ -135,7 +136,7 @@ class View:
         limit_seconds = max(SOURCE_SECONDS_MIN, SOURCE_LOOKS_MISSED * source.every_seconds)
         if self.now - source.seen_at <= limit_seconds:
             return None
-        params = {"limit": explain.span(limit_seconds)}
+        params = {"limit": spans.span(limit_seconds)}
         return hold(self.name, HoldCode.SOURCE_STALE, params, since=source.seen_at)
 
     def unapproved(self, point: Point) -> Hold | None:
@@ -150,7 +151,7 @@ class View:
             return None
         until = windows.next_opening(openings, now)
         if windows.is_open(openings, now):
-            return self.hold(HoldCode.WINDOW_CLOSING, until=until, minutes=f"{self.mover.margin_seconds / 60:g}")
+            return self.hold(HoldCode.WINDOW_CLOSING, until=until, margin=spans.span(self.mover.margin_seconds))
         return self.hold(HoldCode.OUTSIDE_WINDOW, until=until)
 
     @property
@@ -220,7 +221,7 @@ class View:
         since, urls = min(each.opened_at for each in opened), _urls(opened)
         until = since + MERGE_SECONDS
         if self.now >= until:
-            limit = explain.span(MERGE_SECONDS)
+            limit = spans.span(MERGE_SECONDS)
             return (), (hold(self.name, HoldCode.MERGE_OVERDUE, since=since, step=step, request=urls, limit=limit),)
         return (), (hold(self.name, HoldCode.MERGE_PENDING, since=since, until=until, step=step, request=urls),)
 

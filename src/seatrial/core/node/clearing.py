@@ -23,6 +23,7 @@ from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.node import closing
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.writing import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
+from seatrial.core.text import spans
 
 
 class Exit(NamedTuple):
@@ -68,7 +69,7 @@ def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
             until=deadline,
             pod=running[0].full_name,
             count=len(running),
-            limit=f"{seconds:g} s" if seconds else "none",
+            limit=spans.span(seconds) if seconds else "none",
         )
     )
 

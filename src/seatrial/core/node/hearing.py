@@ -18,6 +18,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeRecord, NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, STALE_SECONDS, Snapshot
+from seatrial.core.text import spans
 
 PATIENCE_SECONDS_PER_NODE: Final = 0.001
 """How long word may take to come by itself before the pods are listed again: the larger the cluster, the dearer is the
@@ -38,7 +39,7 @@ def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -
         HoldCode.PODS_UNHEARD,
         since=closed_at,
         until=soon if now < soon else heard_at + STALE_SECONDS,
-        limit=f"{STALE_SECONDS:g} s",
+        limit=spans.span(STALE_SECONDS),
     )
 
 

@@ -20,6 +20,6 @@ def a_few(names: Iterable[str], named_max: int = NAMED_MAX, *, none: str = "", c
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def number_of(count: int, noun: str) -> str:
-    """How many there are, with the noun in the right number: `1 node`, `1,000 nodes`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def number_of(count: int, noun: str, many: str = "") -> str:
+    """How many there are, with the noun in the right number: `1 node`, `1,000 nodes`; `many` where it is irregular."""
+    return f"{count:,} {noun if count == 1 else many or f'{noun}s'}"

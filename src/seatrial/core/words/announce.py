@@ -23,6 +23,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.text.names import number_of
 from seatrial.core.words import conditions, explain
 from seatrial.core.words.acts import EVICTION_FAILED, on_node
 
@@ -94,7 +95,7 @@ def announce_state(before: str, record: RolloutRecord) -> tuple[Announcement, ..
     summary = record.summary
     if record.campaign is not None or summary is None or summary.state == before:
         return ()
-    done = f"{summary.done} of {summary.total} {'node runs' if summary.total == 1 else 'nodes run'} the target"
+    done = f"{summary.done:,} of {number_of(summary.total, 'node runs', 'nodes run')} the target"
     why = conditions.why_of(record)
     text = f"{summary.state.capitalize()}: {done}" + (f"; {why}" if why else "")
     return (Announcement(text=text, tone=Tone.NORMAL, about=About.ROLLOUT),)

@@ -31,6 +31,7 @@ from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
+from seatrial.core.text.names import number_of
 from seatrial.core.words import causes
 from seatrial.core.words.somebody import ASKED_FOR, NEEDS_SOMEBODY
 
@@ -91,7 +92,7 @@ def _healthy(record: RolloutRecord) -> Condition:
         return Condition(type="Healthy", status=Status.FALSE, reason="GateFailed", message=_gates_text(failed))
     failed_count = dict(_summary(record).counts).get(NodePhase.UPGRADE_FAILED.value, 0)
     if failed_count:
-        told = f"{failed_count} {'node' if failed_count == 1 else 'nodes'} failed; `seatrial why NODE` explains"
+        told = f"{number_of(failed_count, 'node')} failed; `seatrial why NODE` explains"
         return Condition(type="Healthy", status=Status.FALSE, reason="NodesFailed", message=told)
     unknown = [each for each in gates if each.verdict is GateVerdict.UNKNOWN and not each.is_left_out]
     if unknown:
@@ -135,7 +136,7 @@ def _how_ended(record: RolloutRecord) -> str:
     """What came of a rollout that is over."""
     why = record.campaign.why if record.campaign is not None else ""
     summary = _summary(record)
-    return why or f"{summary.done} of {summary.total} {'node runs' if summary.total == 1 else 'nodes run'} the target"
+    return why or f"{summary.done:,} of {number_of(summary.total, 'node runs', 'nodes run')} the target"
 
 
 def _where(record: RolloutRecord) -> str:

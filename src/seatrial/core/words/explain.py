@@ -20,6 +20,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
+from seatrial.core.text import spans
 from seatrial.core.words.explanations import Explanation
 from seatrial.core.words.of_nodes import OF_NODES
 from seatrial.core.words.of_rollouts import OF_ROLLOUTS
@@ -173,16 +174,6 @@ def sentence(held: Hold, now: Instant) -> str:
     return f"{held.subject}: {why(held)}{times(held, now)}. {next_step(held)}"
 
 
-def span(seconds: float) -> str:
-    """A duration as people say it."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
 def _fill(text: str, held: Hold) -> str:
     params = _Gaps(held.params)
     trouble = params.get("trouble", "")
@@ -253,7 +244,7 @@ def times(held: Hold | Told, now: Instant) -> str:
     """Since when, and until when at the latest, in brackets."""
     parts = []
     if held.since is not None and now - held.since >= 1:
-        parts.append(f"for {span(now - held.since)}")
+        parts.append(f"for {spans.span(now - held.since)}")
     if held.until is not None and held.until > now:
-        parts.append(f"looks again or gives up within {span(held.until - now)}")
+        parts.append(f"looks again or gives up within {spans.span(held.until - now)}")
     return f" ({', '.join(parts)})" if parts else ""

@@ -155,7 +155,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "It goes on when the next window opens; see spec.windows.",
     ),
     HoldCode.WINDOW_CLOSING: says(
-        "the maintenance window is about to close, and NVIDIA's controller may take {minutes} minutes to start a node: "
+        "the maintenance window is about to close, and NVIDIA's controller may take {margin} to start a node: "
         "nobody is let in any more, and who is under way ends",
         "It goes on when the next window opens; see spec.windows.",
     ),
@@ -308,7 +308,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "away.",
     ),
     HoldCode.BAKING: says(
-        "the canary bakes: well for {hours} of {asked} hours, {left} to go{setback_text}",
+        "the canary bakes: well for {well} of {asked}, {left} to go{setback_text}",
         "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.CANARY_UNWELL: says(

@@ -17,6 +17,7 @@ from seatrial.core.model.campaign import ENDED, HOUR, Campaign, CampaignRecord
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
+from seatrial.core.text import spans
 from seatrial.core.words import speeds as speed_words
 from seatrial.core.words.speeds import Speeds
 
@@ -123,7 +124,7 @@ def _event(found: RareFinding, asked: Asked) -> Event:
 
 def sentences(found: Proven) -> tuple[str, ...]:
     """What it proves and what it does not, a sentence each."""
-    hours = f"{found.hours:.1f} of {found.asked_hours:.1f} hours"
+    hours = f"{spans.hours(found.hours)} of {spans.hours(found.asked_hours)}"
     told = [f"{hours} count as evidence: every gate passed before and after."]
     if not found.is_watched:
         told.append(
@@ -133,11 +134,13 @@ def sentences(found: Proven) -> tuple[str, ...]:
         rate = _rate(found.speeds, "losses") if found.speeds is not None and found.speeds.speeds else ()
         return (*told, *_of_speed(found), *rate)
     told.append(
-        f"{found.watched_hours:.1f} of {found.clock_hours:.1f} hours have data of every canary; hours without count "
-        "for nothing."
+        f"{spans.hours(found.watched_hours)} of {spans.hours(found.clock_hours)} have data of every canary; time "
+        "without data counts for nothing."
     )
     if found.waiting_hours:
-        told.append(f"{found.waiting_hours:.1f} more hours with data count as soon as the next round of gates passes.")
+        told.append(
+            f"{spans.hours(found.waiting_hours)} more with data will count once the next round of gates passes."
+        )
     if found.lack:
         told.append(f"There are no data at the moment: {found.lack}.")
     told.append(_work(found))

@@ -23,7 +23,8 @@ from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, 
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import Request, marked
-from seatrial.core.words import commits, explain, speeds
+from seatrial.core.text import spans
+from seatrial.core.words import commits, speeds
 
 _THEN: Final = {
     PublishStep.CANARY: "the canary is upgraded, and nobody else",
@@ -78,7 +79,7 @@ def _plan(act: StepAct, intent: Intent, record: CampaignRecord) -> Iterable[str]
 
 def _asked(campaign: Campaign) -> Iterable[str]:
     yield f"then gates: {', '.join(gate.name for gate in campaign.gates)}" if campaign.gates else ""
-    yield f"then it has to be well for {explain.span(campaign.bake.seconds)}" if campaign.bake.seconds else ""
+    yield f"then it has to be well for {spans.span(campaign.bake.seconds)}" if campaign.bake.seconds else ""
     yield f"and to exclude a loss of {100 * campaign.bake.exclude:g}%" if campaign.bake.exclude else ""
     waves = campaign.waves
     yield f"then the others in waves ({waves.growth}, first {waves.first})"
@@ -91,7 +92,7 @@ def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str
         if each.verdict is not GateVerdict.PENDING:
             yield f"{each.gate} on {each.node}: {each.said}" + (f" ({each.detail})" if each.detail else "")
     if record.baked_seconds >= 1:
-        yield f"{', '.join(record.canaries)} well for {explain.span(record.baked_seconds)}"
+        yield f"{', '.join(record.canaries)} well for {spans.span(record.baked_seconds)}"
     if campaign is not None and record.compared is not None:
         found = speeds.speeds_of(record, campaign)
         yield speeds.line(found) if found.excluded is not None or found.is_failed else ""

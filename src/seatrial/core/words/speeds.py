@@ -17,7 +17,8 @@ from seatrial.core.judging.together import judged
 from seatrial.core.model.campaign import HOUR, Campaign, CampaignRecord
 from seatrial.core.model.gates.compared import CANARIES_MAX, Compared, Lens, Missing
 from seatrial.core.model.gates.gate import GateVerdict
-from seatrial.core.text.names import a_few
+from seatrial.core.text import spans
+from seatrial.core.text.names import a_few, number_of
 
 UNPROVEN: Final = (
     "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
@@ -165,8 +166,8 @@ def _sentence(speed: Speed, found: Speeds) -> str:
         return f"{name}: {speed.why}, so nothing is known of it."
     against = "itself before the upgrade"
     if speed.control_count:
-        against += f" and {speed.control_count} node{'' if speed.control_count == 1 else 's'} like it"
-    rounds = f"{speed.rounds} round{'' if speed.rounds == 1 else 's'}"
+        against += f" and {number_of(speed.control_count, 'node')} like it"
+    rounds = number_of(speed.rounds, "round")
     held = f"{rounds}, held against {against}"
     if speed.verdict is GateVerdict.FAILED:
         return f"{name} lost {speed.loss:.1%} ({held}): that is the upgrade's."
@@ -184,7 +185,7 @@ def _left(speed: Speed, found: Speeds) -> str:
         return ""
     if speed.needed_hours is None:
         return f"; at this pace {found.asked_loss:.0%} never is"
-    return f"; {found.asked_loss:.0%} in about {speed.needed_hours:.1f} h"
+    return f"; {found.asked_loss:.0%} in about {spans.hours(speed.needed_hours)}"
 
 
 def lack(found: Speeds, record: CampaignRecord) -> str:
@@ -207,7 +208,7 @@ def line(found: Speeds) -> str:
     if not found.speeds:
         return ""
     nodes = len({each.node for each in found.speeds})
-    of = f"{len(found.speeds)} figure{'' if len(found.speeds) == 1 else 's'}"
+    of = number_of(len(found.speeds), "figure")
     of += f" of {nodes} canaries" if nodes > 1 else ""
     if found.is_failed:
         return f"{of} compared: a loss was found"

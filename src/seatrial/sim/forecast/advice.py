@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 from seatrial.sim.forecast import stopping
 from seatrial.sim.forecast.stopping import Outset
 from seatrial.sim.forecast.sweep import Result, Setting

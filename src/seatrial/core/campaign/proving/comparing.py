@@ -46,7 +46,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import foreign
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words import speeds
 
 FIGURES_MAX: Final = 24
@@ -162,7 +162,7 @@ def _told_before(compared: Compared, canaries: Iterable[str]) -> str:
     seen = [each for each in compared.comparisons if each.tracks and each.canary in canaries]
     if seen:
         count = len({name for each in seen for name in each.controls})
-        beside = f", and {count} node{'' if count == 1 else 's'} like it" if count else ""
+        beside = f", and {number_of(count, 'node')} like it" if count else ""
         return f"{a_few([each.canary for each in seen])} was measured before its upgrade{beside}"
     if not compared.missing_before:
         return "no gate measured a rate or a time before, so there is nothing to compare with"
@@ -378,9 +378,9 @@ def _told(found: Finding, compared: Compared, asked: Asked) -> str:
     low, high = found.interval(asked)
     clock = " per clock" if found.lens is Lens.PER_CLOCK else ""
     between = f", {low:.1%} to {high:.1%} at {asked.confidence:.0%}" if low is not None and high is not None else ""
-    rounds = f"in {found.round_count} round{'' if found.round_count == 1 else 's'}"
+    rounds = f"in {number_of(found.round_count, 'round')}"
     against = "against itself before the upgrade"
     if found.against is Against.CONTROLS:
         alike = next((each.controls for each in compared.comparisons if each.canary == found.node), ())
-        against += f" and {len(alike)} node{'' if len(alike) == 1 else 's'} like it"
+        against += f" and {number_of(len(alike), 'node')} like it"
     return f"{found.figure}{clock} of {found.node} lost {found.loss or 0.0:.1%} ({rounds}{between}) {against}"

@@ -28,7 +28,7 @@ from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 ADD_SECONDS: Final = 300.0
 """How long a stretch is that is written down for its length alone; less, where gates are asked more often."""
@@ -131,7 +131,7 @@ def _told(found: RareFinding, exposed: Exposed) -> str:
     told = f"{counted.name} rose {times} on {nodes} in {counted.watched_hours:.3g} GPU-hours ({expected:.2g} expected)"
     if not counted.control_hours:
         return told
-    return f"{told}, and {counted.control_events} times in {counted.control_hours:.3g} on nodes like it"
+    return f"{told}, and {number_of(counted.control_events, 'time')} in {counted.control_hours:.3g} on nodes like it"
 
 
 def unseen(view: View, until: Instant) -> Hold | None:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from seatrial.core.text.names import number_of
+
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 DEVICE_CLASS: Final = "gpu.nvidia.com"
 """Whole GPUs of the DRA driver of the same name; its MIG devices are of a class of their own."""
@@ -26,5 +28,5 @@ def is_by_claim(resources: Iterable[str], *, has_slices: bool) -> bool:
 
 def in_words(gpu_count: int, *, by_claim: bool) -> str:
     """What is asked for, and which way."""
-    counted = f"{gpu_count} GPU{'' if gpu_count == 1 else 's'}"
+    counted = number_of(gpu_count, "GPU")
     return f"{counted} by a ResourceClaim" if by_claim and gpu_count else counted

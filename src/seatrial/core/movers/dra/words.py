@@ -17,6 +17,7 @@ from seatrial.core.movers.dra.values import (
     Standing,
     Why,
 )
+from seatrial.core.text import spans
 from seatrial.core.text.names import a_few
 
 NOTHING: Final = "nothing"
@@ -39,7 +40,7 @@ SENTENCES: Final[Mapping[Why, tuple[str, str]]] = {
     Why.CLIQUE: ("another plugin of its NVLink clique is on its way", "its plugin is restarted after that one"),
     Why.OPERATORS_OWN: (
         "its plugin is the GPU Operator's, which restarts it itself",
-        "its plugin is restarted if it is stale for {operators:.0f} min",
+        "its plugin is restarted if it is stale for {operators}",
     ),
     Why.VISITED: ("seatrial's controller is at work on it ({about})", "nothing: it restarts the plugin itself"),
     Why.NODE_NOT_READY: ("the node is not Ready, so what is seen of its pods is from before", "mend the node"),
@@ -83,7 +84,7 @@ def what_next(standing: Standing) -> str:
 
 
 def _filled(text: str, standing: Standing) -> str:
-    return text.format(node=standing.node, about=standing.about or UNNAMED, operators=OPERATORS_SECONDS / 60)
+    return text.format(node=standing.node, about=standing.about or UNNAMED, operators=spans.span(OPERATORS_SECONDS))
 
 
 def is_well(standing: Standing) -> bool:

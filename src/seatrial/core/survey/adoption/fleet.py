@@ -16,6 +16,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.node.progress import ANY, is_same, resource_of, wants
 from seatrial.core.survey.adoption.traces import Adoption, Treatment
+from seatrial.core.text.names import number_of
 
 
 class RefusalCode(StrEnum):
@@ -134,7 +135,7 @@ def carried_target(nodes: Mapping[str, NodeSeen]) -> str | Refusal:
 def _scope(group: list[NodeSeen]) -> str:
     owners = sorted({node.facts.owner for node in group} - {""})
     pool = f" (--selector {OWNER_LABEL}={owners[0]})" if len(owners) == 1 else ""
-    return f"{len(group)} nodes{pool}"
+    return f"{number_of(len(group), 'node')}{pool}"
 
 
 def former_target(nodes: Mapping[str, NodeSeen]) -> str | Refusal:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen, RecordFault
 from seatrial.core.survey.adoption.cordons import whose_cordon
 from seatrial.core.survey.adoption.traces import Traces, Whose, Wish
+from seatrial.core.text.names import number_of
 
 
 def found(node: NodeSeen, traces: Traces, wish: Wish) -> str:
@@ -44,6 +45,6 @@ def _driver_found(facts: NodeFacts) -> str:
     if pod is None:
         return "no driver pod"
     state = "leaving" if pod.is_terminating else "Ready" if pod.is_ready else "not Ready"
-    restarts = f", {pod.restart_count} restarts" if pod.restart_count and not pod.is_ready else ""
+    restarts = f", {number_of(pod.restart_count, 'restart')}" if pod.restart_count and not pod.is_ready else ""
     orphaned = ", orphaned" if pod.is_orphaned else ""
     return f"driver {pod.version or 'without a version'} ({state}{restarts}{orphaned})"

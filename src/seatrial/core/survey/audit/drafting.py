@@ -18,7 +18,7 @@ from seatrial.core.survey.audit.comparing import groups_of
 from seatrial.core.survey.audit.observing import ONCE, UNKNOWN, NodeStack, Observed
 from seatrial.core.survey.audit.readings import Cause, NotObservable, Reading, Seen
 from seatrial.core.survey.audit.settings import told
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 BROUGHT: Final = frozenset({Component.KUBERNETES, Component.KERNEL, Component.OS, Component.CRI_O})
 """What comes with OpenShift, and cannot be chosen beside it."""
@@ -39,7 +39,7 @@ def draft(observed: Observed, on: date) -> str:
 def _head(observed: Observed, on: date) -> Iterator[str]:
     yield "# yaml-language-server: $schema=matrix.schema.json"
     yield "#"
-    yield f"# What ran on {on}, read from the cluster: {len(observed.nodes)} nodes with GPUs."
+    yield f"# What ran on {on}, read from the cluster: {number_of(len(observed.nodes), 'node')} with GPUs."
     yield "# Look it over, run `seatrial check`, commit; `seatrial audit --file` then compares the cluster with it."
 
 
@@ -96,10 +96,11 @@ def _besides(observed: Observed, others: Sequence[Sequence[NodeStack]], nodes: S
     for group in others:
         differing = [f"{part.value} {text}" for part, text in _differing(group, nodes)]
         stack = f"; there {', '.join(differing)}" if differing else ", with the same versions"
-        yield f"  # {len(group)} nodes are {group[0].like} ({a_few(each.name for each in group)}){stack}."
+        yield f"  # {number_of(len(group), 'node')} with {group[0].like} ({a_few(each.name for each in group)}){stack}."
     yield from (f"  # {told(each)}." for each in observed.objects.subscriptions)
     yield from (
-        f"  # MachineConfigPool {pool.name}: {pool.machine_count} nodes{', paused' if pool.is_paused else ''}."
+        f"  # MachineConfigPool {pool.name}: {number_of(pool.machine_count, 'node')}"
+        f"{', paused' if pool.is_paused else ''}."
         for pool in observed.objects.pools
         if pool.machine_count
     )

@@ -18,6 +18,7 @@ from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.objects import SubscriptionObject
 from seatrial.core.survey.audit.observing import Observed
 from seatrial.core.survey.audit.readings import Seen
+from seatrial.core.text.names import number_of
 
 DRIVERS: Final = frozenset({Component.GPU_DRIVER, Component.MOFED})
 """What takes a node's devices away while it is replaced."""
@@ -39,8 +40,8 @@ def paused_pools(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.PAUSED_POOL,
             message=f"MachineConfigPool {pool.name} is paused"
-            f"{f' by rollout {pool.paused_by}' if pool.paused_by else ''}: its {pool.machine_count} nodes get no new "
-            "kernel and no new certificates.",
+            f"{f' by rollout {pool.paused_by}' if pool.paused_by else ''}: "
+            f"{number_of(pool.machine_count, 'node gets', 'nodes get')} no new kernel and no new certificates.",
             evidence=(f"MachineConfigPool {pool.name} spec.paused",),
             next_step=f"`seatrial status --rollout {pool.paused_by}` says when it is resumed."
             if pool.paused_by

@@ -17,7 +17,7 @@ from seatrial.core.survey.audit.observing import Observed
 from seatrial.core.survey.audit.of_operators import OPERATORS
 from seatrial.core.survey.audit.readings import Cause, NotObservable
 from seatrial.core.survey.sources import AUDITED, Gap, Source, Why
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 BESIDES: Final[Mapping[Source, str]] = {
     Source.NODES: "anything about any node",
@@ -49,8 +49,8 @@ def not_observable(observed: Observed, wanted: Wanted | None) -> Iterator[AuditF
     if not observed.nodes and not observed.objects.blind(Source.NODES):
         yield AuditFinding(
             kind=FindingKind.NOT_OBSERVABLE,
-            message=f"None of {len(observed.objects.nodes)} nodes shows a GPU: no label of feature discovery, no "
-            "resource nvidia.com/*, no ResourceSlice, no driver pod.",
+            message=f"None of {number_of(len(observed.objects.nodes), 'node')} shows a GPU: no label of feature "
+            "discovery, no resource nvidia.com/*, no ResourceSlice, no driver pod.",
             evidence=("Node labels and status.allocatable",),
             next_step="`kubectl get nodes -L nvidia.com/gpu.present` shows whether feature discovery has looked.",
         )

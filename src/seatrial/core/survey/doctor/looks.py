@@ -23,6 +23,7 @@ from seatrial.core.survey.doctor.objects import NodeTold, PodTold, Sight
 from seatrial.core.survey.doctor.parts import Part
 from seatrial.core.survey.doctor.signs import Sign, Where
 from seatrial.core.survey.sources import Source
+from seatrial.core.text.names import number_of
 
 STARTING_SECONDS: Final = 1200.0
 """A driver that is built on its node takes a quarter of an hour."""
@@ -110,7 +111,11 @@ def _fewer(sight: Sight) -> Iterator[Sign]:
         (usual, nodes), *_ = Counter(count for _, count in found).most_common(1)
         for node, count in found:
             if count < usual and nodes >= 2:  # one neighbour is no majority
-                yield _sign(node, "gpus-fewer", f"it shows {count} GPUs, and {nodes} nodes with {product} show {usual}")
+                yield _sign(
+                    node,
+                    "gpus-fewer",
+                    f"it shows {number_of(count, 'GPU')}, and {nodes} nodes with {product} show {usual}",
+                )
 
 
 def _paused(sight: Sight, node: NodeTold) -> Iterator[Sign]:
