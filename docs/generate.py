@@ -222,11 +222,21 @@ def _mermaid() -> str:
 # ── holds, promises, exit codes ──────────────────────────────────────────────────────────────────────────────────────
 
 
+class _Gap(str):
+    """A gap as it is written: `{limit:node}` reads "{limit} nodes", and of `is|are` the plural is shown."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        many = spec.partition("|")[2]
+        return many or (f"{self} {spec}s" if spec else str(self))
+
+
 class _AsWritten(dict[str, str]):
     """Leaves `{names}` as they are; only the doubled braces become single ones."""
 
     def __missing__(self, key: str) -> str:
-        return "{" + key + "}"
+        return _Gap("{" + key + "}")
 
 
 def holds() -> str:
@@ -267,11 +277,12 @@ def _as_written(text: str) -> str:
             publish_step=" ".join(f"`publish.via: {via}`: {said}" for via, said in explain.PUBLISHING.items()),
             scope_text="",
             namespace_text="namespace {namespace}",
-            failed_text="{failed} nodes have failed",
+            pods_text="{count} pods (first: {pod})",
+            carrier_text="{resource} and its DaemonSets",
             undo_step=f"{explain.UNDO}, where a rollout with a canary stops: that marks the entry bad if so many nodes "
             "failed with the new driver",
             otherwise_step=f"{explain.OTHERWISE_RETRY}, where it is a node that failed{explain.OTHERWISE_NOTHING}",
-            cure="Mend the cause.",
+            cure="Fix the cause.",
         )
     )
 

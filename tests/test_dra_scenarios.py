@@ -1,7 +1,7 @@
 """Which test shows what of restarting DRA plugins: every point of the request that it answers, and what we added to it.
 
 The points are the acceptance criteria and considerations of NVIDIA/aicr's issue 980, and situations that we found when
-we tried its proposal. A point without a test fails here, and so does a test that is not there any more.
+we tried its proposal. A point without a test fails here, and so does a test that is gone.
 """
 
 from __future__ import annotations

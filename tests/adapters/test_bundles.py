@@ -52,7 +52,7 @@ def test_a_null_a_comment_and_a_template_are_written_as_they_are_meant() -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [("- a\n", "no map"), ("a: [\n", "is no YAML"), ("", "no map"), ("1: a\n", "no map")]
+    ("text", "says"), [("- a\n", "no map"), ("a: [\n", "is not YAML"), ("", "no map"), ("1: a\n", "no map")]
 )
 def test_own_values_that_are_none_are_refused(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "v.yaml").write_text(text)
@@ -164,14 +164,14 @@ def test_a_folder_that_is_no_bundle_is_left_as_it_is(tmp_path: Path, content: st
         (tmp_path / folder.MARK).write_text(content)
     before = below(tmp_path)
     for is_forced in (False, True):
-        with pytest.raises(BundleRefused, match="no bundle of seatrial"):
+        with pytest.raises(BundleRefused, match="not a bundle of seatrial"):
             folder.write(tmp_path, a_bundle(), is_forced=is_forced)
     assert below(tmp_path) == before
 
 
 def test_a_file_is_not_written_over_as_if_it_were_a_folder(tmp_path: Path) -> None:
     (tmp_path / "stack").write_text("mine")
-    with pytest.raises(BundleRefused, match="is no folder"):
+    with pytest.raises(BundleRefused, match="is not a folder"):
         folder.write(tmp_path / "stack", a_bundle())
 
 
@@ -181,7 +181,7 @@ def test_a_file_that_somebody_put_there_keeps_the_folder_even_by_force(tmp_path:
     (tmp_path / "stack" / ".git").mkdir()
     (tmp_path / "stack" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     for is_forced in (False, True):
-        with pytest.raises(BundleRefused, match=r"not of the bundle: \.git/HEAD"):
+        with pytest.raises(BundleRefused, match=r"not belong to the bundle: \.git/HEAD"):
             folder.write(tmp_path / "stack", a_bundle(new="2"), is_forced=is_forced)
     assert "new" not in below(tmp_path / "stack")
 

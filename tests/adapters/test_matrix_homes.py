@@ -204,7 +204,7 @@ async def test_a_promotion_brings_its_tag_and_once_only(home: MatrixHome) -> Non
 
 # ── a branch that only people push to ────────────────────────────────────────────────────────────────────────────────
 
-TEXT, OTHER = marked("Only n1 moves now."), marked("n1 was well on it for 48 hours.")
+TEXT, OTHER = marked("Only n1 moves now."), marked("n1 was healthy on it for 48 hours.")
 ASK = AskToMerge(rollout="spring", step=PublishStep.CANARY, message=Message(subject="Driver 580", body=TEXT))
 CLOSE = CloseRequest(
     rollout="spring", step=PublishStep.CANARY, message=Message(subject="Withdrawn", body=marked("Undone."))

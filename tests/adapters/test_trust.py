@@ -27,9 +27,9 @@ def test_both_authorities_of_a_file_count(tmp_path: Path) -> None:
     ("text", "why"),
     [
         (None, "No such file or directory"),
-        ("", "it is no PEM text"),
-        ("a note to myself\n", "it is no PEM text"),
-        ("-----BEGIN CERTIFICATE-----\nMIIB\n", "it is no PEM text"),
+        ("", "it is not PEM text"),
+        ("a note to myself\n", "it is not PEM text"),
+        ("-----BEGIN CERTIFICATE-----\nMIIB\n", "it is not PEM text"),
     ],
 )
 def test_a_file_that_holds_no_certificate_is_told_with_what_belongs_there(

@@ -16,7 +16,7 @@ from tests.cli.test_rollout_tree import a_picture
     [
         (RolloutPhase.PROPOSED, "it is in Proposed"),
         (RolloutPhase.BAKING, "the canary bakes"),
-        (RolloutPhase.WAVING, "nodes are to come"),
+        (RolloutPhase.WAVING, "to go"),
         (RolloutPhase.REVERTED, "it is undone"),
     ],
 )

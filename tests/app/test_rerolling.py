@@ -165,7 +165,7 @@ async def test_a_stale_plugin_is_deleted_as_it_was_seen_and_awaited(tmp_path: Pa
     assert (ended.end, stands(ended.looked)) == (End.FRESH, {"n1": (Stand.FRESH, Why.YOUNGER)})
     assert cluster.writes == DELETED
     assert cluster.preconditions == [{"uid": "uid-plugin-n1-0", "resourceVersion": "8"}]
-    assert told[0] == (f"n1: deletes DRA plugin {HOME}/plugin-n1-0, and its DaemonSet starts the next one")
+    assert told[0] == (f"n1: deletes DRA plugin {HOME}/plugin-n1-0, and its DaemonSet starts a new one")
 
 
 async def test_a_second_run_writes_nothing(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_what_is_seen_from_here_does_not_overrule_what_was_written(show: Show) -
 def test_without_a_controller_it_is_worked_out_here_and_said_so(show: Show) -> None:
     seen = builders.a_snapshot(*builders.a_fleet(2, NodePhase.UPGRADE_REQUIRED, is_skipped=True))
     text = show(a_look(seen))[1]
-    assert "As of     now, worked out here: no controller has written a status yet\n" in text
+    assert "As of     now, computed here: no controller has written a status yet\n" in text
     assert "  skipped (n1, n2)\n" in text
 
 
@@ -81,7 +81,7 @@ def test_a_step_by_hand_is_worked_out_here_too(written: Mode | None) -> None:
 
 def test_a_status_of_an_older_release_is_shown_and_its_nodes_are_worked_out(show: Show) -> None:
     text = show(a_rollout(summary=replace(WRITTEN, waiting=())))[1]
-    assert "by the controller; which nodes wait is worked out here, since it is an older release" in text
+    assert "by the controller; which nodes wait was computed here, since the controller is an older release" in text
     assert "  skipped (n1, n2, n3)\n" in text
 
 
@@ -105,13 +105,17 @@ def test_what_is_written_and_what_is_worked_out_are_the_same_on_the_same_view() 
         (
             7200,
             Leader(heard_at=NOW - 2, holder="one"),
-            "2 h ago, by the controller, which is at work and has seen nothing change",
+            "2 h ago, by the controller, which is running and has seen no change",
         ),
-        (900, Leader(heard_at=NOW - 600, holder="one"), "nobody has been in charge since, so this may no longer be so"),
+        (
+            900,
+            Leader(heard_at=NOW - 600, holder="one"),
+            "no controller has been in charge since, so this may be out of date",
+        ),
         (
             900,
             Leader(heard_at=None),
-            "15 min ago, by the controller; nobody has been in charge since, so this may no longer be so",
+            "15 min ago, by the controller; no controller has been in charge since, so this may be out of date",
         ),
         (900, None, "whether it still runs cannot be seen from here (its Lease cannot be read)"),
         (-30, None, "0 s ago, by the controller"),
@@ -153,13 +157,13 @@ def test_a_node_that_may_be_among_those_is_worked_out_and_the_controllers_word_i
     assert lines[0].startswith(
         f"Answer    {name}: somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true"
     )
-    assert lines[1] == "Said      12 s ago, by the controller, of 900 nodes; the details are worked out here"
+    assert lines[1] == "Said      12 s ago, by the controller, of 900 nodes; the details were computed here"
 
 
 def test_a_node_that_the_status_does_not_tell_of_is_worked_out_and_said_so() -> None:
     few = replace(SKIPPED, nodes=("n1", "n2"), count=2)
     lines = answer(a_rollout(summary=replace(WRITTEN, waiting=(few,))), "n3")
-    assert lines[-1] == "Said      worked out here, not by the controller: its status does not name this node"
+    assert lines[-1] == "Said      computed here, not by the controller: its status does not name this node"
 
 
 # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -120,7 +120,7 @@ def test_a_loss_that_is_excluded_is_a_shorter_bar_than_one_that_is_not() -> None
     )
     assert short == pytest.approx(bake_html.ROOM * 0.006 / (bake_html.SHOWN * 0.03), abs=0.1)
     assert whole == bake_html.ROOM
-    assert "a loss of 3% is to be excluded" in written
+    assert "a loss of 3% has to be ruled out" in written
     assert "<spring>" not in written
 
 

@@ -86,7 +86,7 @@ def test_own_values_are_laid_over_ours(matrix: Path) -> None:
         (["bundle", "--entry", "current", "--deployer", "flux", "-o", "stack"], "--repo URL"),
         (["bundle", "--entry", "current", "--deployer", "fleet", "-o", "stack"], "there is no 'fleet' here"),
         (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--values", "a"], "RELEASE=FILE"),
-        (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--path", "../x"], "no folder of a"),
+        (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--path", "../x"], "not a folder of a"),
         (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--nodes", "-1"], "no count"),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_folder_of_somebody_else_is_left_alone(matrix: Path, capsys: pytest.Ca
     Path("stack").mkdir()
     Path("stack/mine.txt").write_text("precious")
     assert bundle("--force") == ExitCode.ERROR
-    assert "no bundle of seatrial" in capsys.readouterr().err
+    assert "not a bundle of seatrial" in capsys.readouterr().err
     assert below("stack") == {"stack/mine.txt": b"precious"}
 
 
@@ -200,7 +200,7 @@ def test_edited_missing_and_added_files_are_each_called_so(matrix: Path, capsys:
 
 def test_a_folder_that_is_no_bundle_cannot_be_compared(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["bundle", "diff", ".", "--entry", "current"]) == ExitCode.ERROR
-    assert "no bundle of seatrial" in capsys.readouterr().err
+    assert "not a bundle of seatrial" in capsys.readouterr().err
 
 
 def test_charts_that_came_with_a_bundle_are_taken_from_there(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from seatrial.cli.exit_codes import ExitCode
         (["--git-credentials", "https://git.example.com/gpu/..=/secrets/git"], "its path goes up"),
         (["--git-credentials", "/srv/git=/secrets/git"], "Name it with --git-allow"),
         (["--git-allow", "https://h.example/a", "--git-allow", "https://H.example:443/a/"], "is named twice"),
-        (["--git-allow", "ext::sh -c id"], "is no address of a Git repository"),
+        (["--git-allow", "ext::sh -c id"], "is not an address of a Git repository"),
         (["--git-authority", "https://git.example.com/gpu=/secrets/ca.crt"], "with no path"),
     ],
 )

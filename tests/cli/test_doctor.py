@@ -114,7 +114,7 @@ def test_a_prometheus_that_cannot_be_asked_leaves_something_unknown(
 
 def test_a_file_and_a_prometheus_are_of_different_times(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--snapshot", "x.json", "--prometheus", "http://127.0.0.1:9"]) == ExitCode.USAGE
-    assert "--snapshot is of another time" in capsys.readouterr().err
+    assert "--snapshot and --prometheus show different times" in capsys.readouterr().err
 
 
 def test_every_failure_is_in_the_how_to_and_its_role_is_what_is_read() -> None:

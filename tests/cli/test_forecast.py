@@ -117,7 +117,7 @@ def test_a_rollout_that_stops_has_no_duration(capsys: pytest.CaptureFixture[str]
     text = told(capsys, *always)
     assert "Do not start yet: every setting stops." in text
     assert "More nodes fail than maxFailed 0 allows (a container of the driver pod keeps crashing)." in text
-    assert "No setting comes to its end" in text
+    assert "No setting finishes" in text
 
 
 def test_all_at_once_is_not_advised_where_most_nodes_fail(capsys: pytest.CaptureFixture[str]) -> None:
@@ -408,7 +408,7 @@ def test_without_a_rollout_it_is_said_that_canary_gates_and_bake_are_left_out(
     [
         (("--nodes", "0"), "'0' is not a number from 1 to 100000"),
         (("--nodes", "many"), "'many' is not a number"),
-        (("--nodes", "5", "--reload", "soon"), "'soon' is no duration. Write 180, 3m, 180±60"),
+        (("--nodes", "5", "--reload", "soon"), "'soon' is not a duration. Write 180, 3m, 180±60"),
         (("--nodes", "5", "--buffer", "110%"), "'110%' is not a share such as 10%"),
         (("--nodes", "5", "--buffer", "10"), "'10' is not a share such as 10%"),
         (("--nodes", "5", "--failure-rate", "-1%"), "expected one argument"),

@@ -106,7 +106,7 @@ def test_what_cannot_be_meant_is_said_before_anybody_connects(asked: GatesAsked,
         (an_offer(gpu_count=0, free_count=0), "gpu-1 offers no nvidia.com/gpu, and publishes no GPU through DRA"),
         (
             an_offer(free_count=0),
-            "it asks for 1 GPUs, and 8 of the 8 of gpu-1 are in use; nobody is evicted for a gate",
+            "it asks for 1 GPUs, and 8 of the 8 of gpu-1 are in use; no pod is evicted for a gate",
         ),
         (an_offer(), ""),
     ],
@@ -123,8 +123,8 @@ def test_a_sum_over_nodes_is_asked_of_those_that_have_room_and_the_others_are_to
     found, left_out = gang_of(RING, an_offer(), partners)
     assert found == ("gpu-1", "gpu-2")
     assert {each.gate: each.why for each in left_out} == {
-        "distributed on gpu-3": "it asks for 8 GPUs, and 4 of the 8 of gpu-3 are in use; nobody is evicted for a gate",
-        "distributed on gpu-4": "its GPUs are given out in another way than those of gpu-1",
+        "distributed on gpu-3": "it asks for 8 GPUs, and 4 of the 8 of gpu-3 are in use; no pod is evicted for a gate",
+        "distributed on gpu-4": "its GPUs are allocated differently from those of gpu-1",
     }
 
 
@@ -250,7 +250,7 @@ def test_a_gate_that_is_none_is_told_what_there_is(capsys: pytest.CaptureFixture
         (("spring", "signed", "--because", "x"), "one of the arguments --pass --fail is required"),
         (("spring", "signed", "--pass", "--fail", "--because", "x"), "not allowed with argument --pass"),
         (("spring", "signed", "--pass"), "--because"),
-        (("spring", "signed", "--pass", "--because", "x", "--for", "24"), "no span of time"),
+        (("spring", "signed", "--pass", "--because", "x", "--for", "24"), "not a duration"),
     ],
 )
 def test_a_word_that_is_half_said_is_refused(

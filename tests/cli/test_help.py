@@ -81,7 +81,7 @@ def test_all_of_it_has_every_option_and_what_the_page_has(name: str) -> None:
     options = {option for action in parser._actions for option in action.option_strings}
     assert options <= set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", whole))
     assert set(parser.format_help().split()) <= set(whole.split())
-    assert name == "" or "\nexit codes:\n  0    all is well\n" in whole
+    assert name == "" or "\nexit codes:\n  0    success\n" in whole
 
 
 @every

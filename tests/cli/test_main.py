@@ -76,7 +76,7 @@ def test_the_help_of_a_command_says_what_it_does_and_how_it_ends(
     usage, what, *_ = text.split("\n\n")
     assert usage.startswith(f"usage: seatrial {command} [options]")
     assert re.match(r"[A-Z][^\n]+[.,:;a-z]", what)
-    assert "exit codes:\n  0    all is well\n" in text
+    assert "exit codes:\n  0    success\n" in text
     assert "\n  2    the command was called wrongly\n" in text + "\n"
 
 

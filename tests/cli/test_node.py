@@ -170,13 +170,13 @@ def test_one_node_is_shown_with_what_it_offers_and_what_holds_its_gpus(call: Cal
         "DRA       plugin-n1 (Ready)",
     ):
         assert line in text.splitlines()
-    assert text.splitlines()[-2].startswith("Answer    n1: the validator was Ready before the new driver")
+    assert text.splitlines()[-2].startswith("Answer    n1: the validator became Ready before the new driver")
 
 
 def test_a_node_that_is_done_is_shown_without_a_complaint(call: Call) -> None:
     code, text = call(some_nodes(), "get", "n3")
     assert code == ExitCode.OK
-    assert text.splitlines()[-1] == "Answer    it is done; nothing is to be moved."
+    assert text.splitlines()[-1] == "Answer    it is done; there is nothing to do."
 
 
 def test_a_misspelt_node_is_an_error_that_names_its_neighbours(call: Call) -> None:

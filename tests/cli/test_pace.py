@@ -79,7 +79,7 @@ def test_the_summary_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest
                 "node": "n1",
                 "state": "upgrade-failed",
                 "code": "failed",
-                "why": "was given up by the controller; mend it, then `seatrial node retry n1`",
+                "why": "failed, says the controller; fix it, then `seatrial node retry n1`",
             }
         ],
         "faults": [],
@@ -92,7 +92,10 @@ def test_without_anybody_under_way_it_says_so(
     told = a_run("upgrade-done", memory=pace_values.PaceMemory(), operator=OperatorFacts())
     assert show(told, "table", monkeypatch, capsys).splitlines() == [
         "No node is under way.",
-        "Nobody is woken: there is no GPU Operator here: neither a ClusterPolicy nor an NVIDIADriver was found.",
+        (
+            "The controller is not woken: there is no GPU Operator here: neither a ClusterPolicy nor an NVIDIADriver "
+            "was found."
+        ),
     ]
 
 

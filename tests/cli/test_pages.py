@@ -112,4 +112,4 @@ def test_a_watch_ends_when_its_time_is_up(
     seeing(*[a_look_at(NodePhase.POD_RESTART_REQUIRED)] * 9)
     monkeypatch.setattr(pages, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert main(["node", "get", "-w", "--timeout", "2s", "-o", "name"]) == ExitCode.TIMEOUT
-    assert capsys.readouterr() == ("node/n1\n", "seatrial: 2 s are over; it goes on without us.\n")
+    assert capsys.readouterr() == ("node/n1\n", "seatrial: 2 s are over; it continues without us.\n")

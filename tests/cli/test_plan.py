@@ -173,7 +173,7 @@ def test_unknowns_make_a_plan_inconclusive(here: Path, capsys: pytest.CaptureFix
     assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
 
     out = " ".join(capsys.readouterr().out.split())
-    assert "firmware_cx7 is to become 28.43.1014, and nobody says what runs today" in out
+    assert "firmware_cx7 should become 28.43.1014, but what runs today is unknown" in out
     assert "firmware_cx7 (unknown) → 28.43.1014" in out
 
 

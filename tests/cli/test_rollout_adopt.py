@@ -49,7 +49,7 @@ def test_the_plan_shows_every_node_and_every_write() -> None:
             "n1",
             "finish",
             f"NVIDIA's: pod-deletion-required, cordoned by gpu-operator, driver {OLD.version} (Ready)",
-            "NVIDIA's controller left it at pod-deletion-required: it goes on from pod-deletion-required",
+            "NVIDIA's controller left it at pod-deletion-required: it continues from pod-deletion-required",
         ),
         ("n3", "nothing", f"driver {NEW.version} (Ready)", "it runs the target"),
     ]
@@ -68,15 +68,15 @@ def test_where_everything_is_written_already_that_is_said() -> None:
     lines = list(told(a_plan(builders.a_well_node("n3"), body=None)))
     assert lines[-2:] == [
         "Nothing has to be written.",
-        f"GPURollout adopt-{NEW.version} is there already, and takes them up.",
+        f"GPURollout adopt-{NEW.version} already exists, and takes them over.",
     ]
 
 
 def test_a_version_that_is_not_published_is_said_with_what_to_do() -> None:
     lines = list(told(a_plan(HALF_DONE, unpublished=("n1", "n2", "n3", "n4", "n5"))))
     assert lines[-1] == (
-        "The driver DaemonSets of n1, n2, n3, n4 and 1 more carry another version. "
-        f"Publish {NEW.version} where you publish it, or say --publish direct; the rollout waits for that."
+        "The driver DaemonSets of n1, n2, n3, n4 and 1 more have another version. "
+        f"Publish {NEW.version} where you publish it, or use --publish direct; the rollout waits for that."
     )
     published = list(told(a_plan(HALF_DONE, unpublished=("n1",), resources=("ClusterPolicy/cluster-policy",))))
     assert published[-1] == f"  ClusterPolicy/cluster-policy: driver version {NEW.version}"
@@ -95,7 +95,7 @@ def test_the_plan_for_scripts_has_the_same() -> None:
                 "fate": "finish",
                 "phase": "pod-deletion-required",
                 "found": f"NVIDIA's: pod-deletion-required, cordoned by gpu-operator, driver {OLD.version} (Ready)",
-                "why": "NVIDIA's controller left it at pod-deletion-required: it goes on from pod-deletion-required",
+                "why": "NVIDIA's controller left it at pod-deletion-required: it continues from pod-deletion-required",
                 "writes": ["record pod-deletion-required, attempt 1, the cordon is ours"],
             }
         ],

@@ -267,7 +267,7 @@ def test_pause_and_resume_change_one_field_and_say_so(run: Run, plane: ControlPl
     assert run("rollout", "pause").out.startswith("spring is paused: every node keeps its place")
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is True
     version = plane.get("gpurollout", "spring")["metadata"]["resourceVersion"]
-    assert run("rollout", "pause", "spring").out == "spring is paused already.\n"
+    assert run("rollout", "pause", "spring").out == "spring is already paused.\n"
     assert plane.get("gpurollout", "spring")["metadata"]["resourceVersion"] == version
     assert "goes on" in run("rollout", "resume").out
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is False
@@ -291,7 +291,7 @@ def test_approvals_add_up(run: Run, plane: ControlPlane) -> None:
     start(run, "--manual", "canary,waves")
     assert run("rollout", "approve", "spring", "canary").code == 0
     assert run("rollout", "approve", "spring", "waves").code == 0
-    assert run("rollout", "approve", "spring", "waves").out == "spring: waves is approved already.\n"
+    assert run("rollout", "approve", "spring", "waves").out == "spring: waves is already approved.\n"
     assert plane.get("gpurollout", "spring")["spec"]["approvals"] == {
         "manual": ["canary", "waves"],
         "approved": ["canary", "waves"],
@@ -324,7 +324,7 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     assert "abort" not in plane.get("gpurollout", "spring")["spec"]
     assert "spring is being undone." in run("rollout", "abort", "--reason", "too slow", "-y").out
     assert plane.get("gpurollout", "spring")["spec"]["abort"] == "too slow"
-    assert "being undone already: too slow" in run("rollout", "rollback", "--reason", "again", "-y").out
+    assert "already being undone: too slow" in run("rollout", "rollback", "--reason", "again", "-y").out
 
 
 def test_who_undoes_it_is_told_whether_the_entry_is_marked_and_may_ask_for_it(run: Run, plane: ControlPlane) -> None:
@@ -357,7 +357,7 @@ def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
     start(run, name="summer")
     said = run("rollout", "pause")
     assert said.code == 2
-    assert "spring (new), summer (new) have not ended; say which one is meant" in said.err
+    assert "spring (new), summer (new) have not ended; say which one you mean" in said.err
 
 
 def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:

@@ -17,7 +17,7 @@ from seatrial.core.compat.matrix import Component
         ("", True, "n1 has firmware_cx7 28.43.2026."),
         ("28.42.1000", True, "n1 has firmware_cx7 28.43.2026, and had 28.42.1000."),
         ("", False, "n1 has firmware_cx7 28.43.2026 (not written: --dry-run)"),
-        ("28.43.2026", False, "n1 is said to have firmware_cx7 28.43.2026 already."),
+        ("28.43.2026", False, "n1 is already reported to have firmware_cx7 28.43.2026."),
     ],
 )
 def test_what_a_node_is_said_to_have_is_one_sentence(before: str, is_written: bool, says: str) -> None:

@@ -187,7 +187,7 @@ def test_a_plan_is_read_from_either_form(plan: dict[str, Any], here: Path, capsy
 
 
 def test_a_plan_that_is_none_is_refused_with_what_to_do(here: Path) -> None:
-    for text, said in (("{", "is no YAML"), ("[]", "holds no plan"), ('{"a": 1}', "holds no plan")):
+    for text, said in (("{", "is not YAML"), ("[]", "has no plan"), ('{"a": 1}', "has no plan")):
         (here / "plan.json").write_text(text, encoding="utf-8")
         with pytest.raises(PlanUnusable, match=said):
             plan_document.read_plan("plan.json")

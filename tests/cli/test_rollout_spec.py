@@ -105,7 +105,7 @@ def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
         (("--driver", TARGET, "--wave", "5%", "10%", "--growth", "fixed"), "several --wave"),
         (("--driver", TARGET, "--time-zone", "UTC"), "about --window"),
         (("--driver", TARGET, "--canary-node", "a", "--canary-selector", "k=v"), "give one of them"),
-        (("--driver", TARGET, "Spring"), "is no name"),
+        (("--driver", TARGET, "Spring"), "is not a name"),
     ],
 )
 def test_options_that_cannot_be_meant_together_are_refused(given: tuple[str, ...], says: str) -> None:
@@ -116,7 +116,7 @@ def test_options_that_cannot_be_meant_together_are_refused(given: tuple[str, ...
 def test_a_point_that_nobody_asks_at_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         options("--driver", TARGET, "--manual", "canary,lunch")
-    assert "'lunch' is no point to ask at" in capsys.readouterr().err
+    assert "'lunch' is not a point to ask at" in capsys.readouterr().err
 
 
 def test_the_modes_are_those_that_a_campaign_knows() -> None:

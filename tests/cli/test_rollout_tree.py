@@ -141,7 +141,7 @@ def test_that_others_move_the_nodes_is_said_in_words() -> None:
     delegated = a_picture(RolloutPhase.WAVING, record={"mode": Mode.DELEGATED})
     assert "; NVIDIA's controller moves the nodes (delegated)" in drawn(delegated)
     by_people = a_picture(RolloutPhase.WAVING, record={"mode": Mode.BY_HAND}, by_hand=FIRMWARE)
-    assert "; people move it (by-hand)" in drawn(by_people)
+    assert "; moved manually (by-hand)" in drawn(by_people)
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
@@ -173,8 +173,8 @@ def test_what_it_has_cost_is_told_where_somebody_counts_it() -> None:
 def test_how_long_it_takes_yet_is_told_with_what_is_not_in_it() -> None:
     picture = a_picture(RolloutPhase.WAVING)
     assert " left (" not in drawn(picture), "nobody is through yet"
-    known = Outlook(seconds=7200.0, rests_on="the pace of the 2 nodes that are through")
-    assert ", about 2 h left (the pace of the 2 nodes that are through);" in drawn(replace(picture, outlook=known))
+    known = Outlook(seconds=7200.0, rests_on="the pace of the 2 nodes that are done")
+    assert ", about 2 h left (the pace of the 2 nodes that are done);" in drawn(replace(picture, outlook=known))
 
 
 def test_500_nodes_take_no_more_lines_than_5() -> None:
@@ -225,7 +225,7 @@ def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None
 
 def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
     """Whoever adds to a line of `status -w`, or to its JSON, says so here."""
-    told = Told(code="evicting", why="pods still on their way out: 2", next_step="Nothing to do.")
+    told = Told(code="evicting", why="waiting for 2 pods", next_step="Nothing to do.")
     picture = replace(
         a_picture(RolloutPhase.WAVING),
         failed=(NodeLine(name="n2", standing=Progress.FAILED, state="failed", driver="", since=None, told=None),),
@@ -245,7 +245,7 @@ def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
     assert lines[first : first + 3] == [
         "└─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5",
         "          ✖ n2 failed",
-        "          ▶ n3 drain, for 1 min: pods still on their way out: 2",
+        "          ▶ n3 drain, for 1 min: waiting for 2 pods",
     ]
     assert rollout_picture.as_data(picture)["nodes"]["nodesMoving"] == [
         {
@@ -257,7 +257,7 @@ def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
             "hold": {
                 "subject": "n3",
                 "code": "evicting",
-                "why": "pods still on their way out: 2",
+                "why": "waiting for 2 pods",
                 "next": "Nothing to do.",
                 "since": None,
                 "until": None,

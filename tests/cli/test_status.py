@@ -162,7 +162,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
     label = "seatrial.dev/gpu-driver-upgrade-state"
     words = {
         "why": "the upgrade of this node failed: no reason was recorded",
-        "next": f"Mend the cause. Then: `seatrial node retry n2` (or set its label {label} to upgrade-required).",
+        "next": f"Fix the cause. Then: `seatrial node retry n2` (or set its label {label} to upgrade-required).",
     }
     data = json.loads(text)
     assert code is ExitCode.HELD

@@ -43,8 +43,8 @@ def test_a_failed_node_is_explained_with_what_to_do() -> None:
         "Driver    570.124.06 (Ready), wanted 580.105.08",
         "Cordoned  by seatrial",
         "GPU pods  0",
-        f"Answer    n1: {why_failed}. Mend the cause. {retry}.",
-        "Said      now, worked out here: no controller has written a status yet",
+        f"Answer    n1: {why_failed}. Fix the cause. {retry}.",
+        "Said      now, computed here: no controller has written a status yet",
     ]
 
 

@@ -167,18 +167,18 @@ def test_an_address_is_host_and_port(text: str, host: str, port: int) -> None:
     [
         ("8480", "it has no port"),
         ("localhost", "it has no port"),
-        ("localhost:", "the port '' is no number from 0 to 65535"),
-        ("localhost:http", "the port 'http' is no number from 0 to 65535"),
-        ("localhost:65536", "the port '65536' is no number from 0 to 65535"),
-        ("localhost:-1", "the port '-1' is no number from 0 to 65535"),
-        ("localhost:٣", "the port '٣' is no number from 0 to 65535"),
+        ("localhost:", "the port '' is not a number from 0 to 65535"),
+        ("localhost:http", "the port 'http' is not a number from 0 to 65535"),
+        ("localhost:65536", "the port '65536' is not a number from 0 to 65535"),
+        ("localhost:-1", "the port '-1' is not a number from 0 to 65535"),
+        ("localhost:٣", "the port '٣' is not a number from 0 to 65535"),
         ("::1:8480", "an IPv6 address stands in brackets, as in [::1]:8480"),
     ],
 )
 def test_another_text_is_refused_with_the_reason_and_an_example(text: str, why: str) -> None:
     with pytest.raises(SeatrialError) as caught:
         Address.parse(text)
-    expected = f"{text!r} is no address to listen on: {why}. Write HOST:PORT, such as 0.0.0.0:8480."
+    expected = f"{text!r} is not an address to listen on: {why}. Write HOST:PORT, such as 0.0.0.0:8480."
     assert str(caught.value) == expected
 
 
@@ -194,7 +194,7 @@ async def test_a_text_that_is_no_address_is_said_with_what_to_do(patient: Patien
     with pytest.raises(PagesFailed) as caught:
         async with healths.serve("8480", patient.health, patient.metrics):
             pass
-    why = "'8480' is no address to listen on: it has no port. Write HOST:PORT, such as 0.0.0.0:8480."
+    why = "'8480' is not an address to listen on: it has no port. Write HOST:PORT, such as 0.0.0.0:8480."
     assert str(caught.value) == f"{why} {NEXT}"
 
 

@@ -74,7 +74,7 @@ def subjects(remote: Bare, count: int = 9) -> list[str]:
     [
         (matrix_of(), EntrySeen(driver=NEW.version)),
         (matrix_of(more="    bad: too slow\n"), EntrySeen(driver=NEW.version, bad="too slow")),
-        (None, EntrySeen(problem="m.yaml is not there any more")),
+        (None, EntrySeen(problem="m.yaml is gone")),
         (matrix_of().partition("  canary")[0], EntrySeen(problem="m.yaml has no entry 'canary' any more")),
         (
             matrix_of().partition("  canary")[0] + "  canary:\n    status: testing\n",
@@ -150,8 +150,8 @@ async def test_publishing_changes_one_value_in_one_commit(stage: tuple[Bare, Per
     assert remote.text(PUBLISHED) == policy_of(NEW.version)
     assert remote.message() == (
         f"Driver {NEW.version} for the canary n1\n\n"
-        f"It takes the place of {OLD.version}. Only n1 moves now; the others follow\n"
-        "once it has passed smoke and has been well for 48 hours.\n\n"
+        f"It replaces {OLD.version}. Only n1 moves now; the others follow\n"
+        "once it has passed smoke and has been healthy for 48 hours.\n\n"
         f"Seatrial-Rollout: {ROLLOUT}\nSeatrial-Step: canary"
     )
     assert (await home.look(NOW)).steps == ((PublishStep.CANARY, remote.head()),)
@@ -243,7 +243,7 @@ async def test_a_promotion_is_a_commit_and_its_tag(stage: tuple[Bare, Person]) -
     assert (facts.tag, remote.git("tag", "--list")) == ("v2026-10-stable", "v2026-10-stable")
     assert f'current:\n    driver: "{NEW.version}"' in remote.text(MATRIX)
     assert remote.git("tag", "--list", "--format=%(contents)").startswith(
-        f"Driver {NEW.version} in production since 2026-10-01\n\nn1 was well on it for 48 hours.\n"
+        f"Driver {NEW.version} in production since 2026-10-01\n\nn1 was healthy on it for 48 hours.\n"
     )
 
 
@@ -281,7 +281,7 @@ async def test_a_revert_takes_back_our_commits_and_no_others(stage: tuple[Bare, 
     assert (remote.text(PUBLISHED), remote.text(MATRIX)) == (policy_of(), matrix_of())
     assert remote.text("README.md") == "In between.\n"
     assert subjects(remote, 1) == [f'Revert "Promote driver {NEW.version} to production" and 1 more']
-    assert f"Taken back: {WHY}." in remote.message()
+    assert f"Reverted: {WHY}." in remote.message()
     await home.do(BAD)
     facts = await home.look(NOW)
     assert {step for step, _ in facts.steps} == {
@@ -304,7 +304,7 @@ async def test_whatever_a_gate_said_last_its_work_is_taken_back_and_the_entry_ma
     revert = a_revert(await home.look(NOW))
     await home.do(replace(revert, message=message_of(revert, INTENT, replace(RECORD, why=said))))
     assert remote.text(PUBLISHED) == policy_of()
-    assert "Taken back: gate smoke failed on n1: Xid 79�� �gone." in " ".join(remote.message().split())
+    assert "Reverted: gate smoke failed on n1: Xid 79�� �gone." in " ".join(remote.message().split())
     await home.do(replace(BAD, why=said))
     assert (await home.look(NOW)).bad == "gate smoke failed on n1: Xid 79�� �gone"
     assert not any(char < " " for char in remote.text(MATRIX).replace("\n", ""))
@@ -580,7 +580,7 @@ async def test_a_config_map_that_changed_between_reading_and_writing_is_left_alo
 async def test_a_config_map_that_is_gone_is_a_problem_and_keeps_nobody_from_ending(shelf: Shelf) -> None:
     shelf.remove()
     home = shelf.home()
-    assert (await home.look(NOW)).problem == f"ConfigMap {NAMESPACE}/{NAME}, {KEY} is not there any more"
+    assert (await home.look(NOW)).problem == f"ConfigMap {NAMESPACE}/{NAME}, {KEY} is gone"
     with pytest.raises(errors.NotFound):
         await home.do(PROMOTE)
     await home.do(BAD)

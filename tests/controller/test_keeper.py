@@ -219,7 +219,7 @@ async def test_whatever_becomes_of_the_matrix_is_seen(stage: tuple[Bare, Person]
         ada_text = "The matrix lives elsewhere now"
         git(ada.clone, "commit", "-q", "-m", ada_text)
         git(ada.clone, "push", "-q", "origin", "HEAD:main")
-        await watch.until(lambda facts: facts.problem == f"{MATRIX} is not there any more")
+        await watch.until(lambda facts: facts.problem == f"{MATRIX} is gone")
         ada.write(MATRIX, matrix_of(), "Back again")
         facts = await watch.until(lambda facts: not facts.problem)
         assert (facts.driver, facts.bad) == (NEW.version, "")
@@ -246,7 +246,7 @@ async def test_another_rollout_is_another_home_at_once(tmp_path: Path) -> None:
         assert watch.keeper.facts() is None, "nothing of the other one is shown for it"
         await watch.until(lambda facts: facts.driver == "590.44.01")
         outcome = await watch.do(CANARY)
-        assert (outcome.result, outcome.detail) == (Result.STALE, "spring is not the rollout at work any more")
+        assert (outcome.result, outcome.detail) == (Result.STALE, "spring is no longer the active rollout")
         assert two.text(PUBLISHED) == policy_of()
         watch.rollout = None
         assert watch.keeper.facts() is None

@@ -61,4 +61,4 @@ def test_an_address_that_is_taken_ends_the_controller_before_it_has_looked_anywh
 def test_an_address_that_is_none_is_said_to_be_none(text: str, tmp_path: Path) -> None:
     ended = started(tmp_path, text)
     assert ended.returncode == 1
-    assert f"{text!r} is no address to listen on" in ended.stderr
+    assert f"{text!r} is not an address to listen on" in ended.stderr

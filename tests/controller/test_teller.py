@@ -204,7 +204,7 @@ async def test_a_failure_without_a_word_still_is_one(listener: Listener) -> None
 @pytest.mark.parametrize(
     ("left", "type_", "text"),
     [
-        ((), "Normal", "Deleted; nothing is left half-way, nodes keep their driver and record"),
+        ((), "Normal", "Deleted; nothing is left half-way, and nodes keep their driver and record"),
         (
             ("n1 stays cordoned", "two nodes run 580"),
             "Warning",

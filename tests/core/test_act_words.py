@@ -57,7 +57,7 @@ CAMPAIGN = a_campaign_record(RolloutPhase.GATING, gates=GATES)
 SMOKE = Gate(name="smoke", image="example.com/smoke:1", command=("all_reduce", "-b"))
 PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
 PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.DIRECT)
-QUIET = "driver manager DRAIN=false: else it uncordons nodes before they are proven"
+QUIET = "driver manager DRAIN=false: otherwise it uncordons nodes before they are validated"
 MARK = MarkNode(node="n1", rollout="spring", expect="7")
 
 STATE_FAILED = "Failed to update node state label to wait-for-jobs-required, no"
@@ -87,9 +87,9 @@ LINES: list[tuple[Action, str]] = [
     (REQUEST, "nodemaintenance/seatrial-n1: ask the maintenance operator to empty node/n1"),
     (
         replace(REQUEST, joins="9"),
-        "nodemaintenance/seatrial-n1: join those who ask the maintenance operator to empty node/n1",
+        "nodemaintenance/seatrial-n1: join the request to the maintenance operator to empty node/n1",
     ),
-    (RELEASE, "nodemaintenance/seatrial-n1: tell the maintenance operator that node/n1 is no longer needed"),
+    (RELEASE, "nodemaintenance/seatrial-n1: tell the maintenance operator that node/n1 may return to service"),
     (WriteRolloutRecord(record=LEDGER), "gpurollout/spring status: its record, may be disrupted: n1"),
     (
         WriteRolloutRecord(record=replace(LEDGER, admitted=(Admission(node="n1", attempt=2),), campaign=CAMPAIGN)),
@@ -97,15 +97,15 @@ LINES: list[tuple[Action, str]] = [
     ),
     (
         GuardRollout(rollout="spring", expect="1"),
-        "gpurollout/spring: our finalizer, so that who deletes it is waited for",
+        "gpurollout/spring: add our finalizer, so that a delete waits for us",
     ),
-    (ReleaseRollout(rollout="spring", expect="1"), "gpurollout/spring: without our finalizer"),
+    (ReleaseRollout(rollout="spring", expect="1"), "gpurollout/spring: remove our finalizer"),
     (
         replace(MARK, canary=True, skip=False),
-        f"node/n1: label {keys.CANARY_LABEL}=spring, label {keys.SKIP_LABEL} taken away",
+        f"node/n1: label {keys.CANARY_LABEL}=spring, remove label {keys.SKIP_LABEL}",
     ),
     (replace(MARK, is_retry=True), f"node/n1: label {keys.NVIDIA_STATE_LABEL}=upgrade-required"),
-    (replace(MARK, is_handed_over=True), f"node/n1: our name on label {keys.SKIP_LABEL} taken away"),
+    (replace(MARK, is_handed_over=True), f"node/n1: remove our name from label {keys.SKIP_LABEL}"),
     (PUBLISH, f"{POLICY}: {POLICY} driver version {NEW.version} (step canary)"),
     (
         replace(PUBLISH, via=Via.GIT, switches=(Switch(resource=POLICY, name="DRAIN", value="false"),)),
@@ -117,8 +117,8 @@ LINES: list[tuple[Action, str]] = [
         Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable"),
         "git commit: promote the entry on 2026-10-01, tag v2026-10-stable",
     ),
-    (AskToMerge(rollout="spring", step=PublishStep.FLEET), "pull request: ask people to merge the step fleet"),
-    (CloseRequest(rollout="spring", step=PublishStep.FLEET), "pull request: close that of the step fleet"),
+    (AskToMerge(rollout="spring", step=PublishStep.FLEET), "pull request: ask for a merge of the step fleet"),
+    (CloseRequest(rollout="spring", step=PublishStep.FLEET), "pull request: close the one for the step fleet"),
     (PROBE, "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPU, command all_reduce -b"),
     (
         replace(PROBE, by_claim=True),
@@ -128,7 +128,7 @@ LINES: list[tuple[Action, str]] = [
         replace(PROBE, gang=("n1", "n2")),
         "job for gate smoke: on node/n1, node/n2 at once, image example.com/smoke:1, 1 GPU, command all_reduce -b",
     ),
-    (replace(PROBE, gate=Gate(name=PREPULL, image="i")), "job to bring the image: on node/n1, image i"),
+    (replace(PROBE, gate=Gate(name=PREPULL, image="i")), "job to pull the image: on node/n1, image i"),
     (
         SetAutoUpgrade(rollout="spring", resource=POLICY, value=False),
         f"{POLICY}: driver.upgradePolicy.autoUpgrade false",

@@ -117,7 +117,7 @@ def test_a_cordon_that_was_there_before_stays_and_its_note_goes() -> None:
     found = classify(left("pod-restart-required", is_cordoned=True), noted(Trace.INITIAL_STATE, by="kubectl"), TO)
     assert ends(found) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
     assert not is_cordon_taken(found)
-    assert "its cordon is somebody's (kubectl) and stays" in found.why
+    assert "somebody else's cordon (kubectl) stays" in found.why
     assert found.write is not None
     assert Trace.INITIAL_STATE in found.write.drops
 
@@ -237,7 +237,7 @@ def test_a_person_who_marks_a_node_skip_is_obeyed() -> None:
 def test_a_cordon_with_nobodys_name_keeps_nobody_from_being_upgraded_and_stays() -> None:
     found = classify(left(is_cordoned=True), UNKNOWN, TO)
     assert ends(found) == (Treatment.START, None)
-    assert found.why.endswith("its cordon is somebody's and stays")
+    assert found.why.endswith("somebody else's cordon stays")
 
 
 def test_an_upgrade_that_somebody_asked_for_is_no_left_over() -> None:
@@ -571,7 +571,7 @@ def test_a_node_is_told_as_it_was_found_and_as_it_is_written() -> None:
         f"NVIDIA's: drain-required, cordoned by gpu-operator, driver {OLD.version} (Ready), 1 deploy labels paused, "
         "canary label of spring"
     )
-    assert found.why == "NVIDIA's controller left it at drain-required: it goes on from drain-required"
+    assert found.why == "NVIDIA's controller left it at drain-required: it continues from drain-required"
     assert found.write is not None
     assert values.content(found.write) == (
         "record drain-required, attempt 1, the cordon is ours",

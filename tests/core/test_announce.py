@@ -114,11 +114,11 @@ def test_a_new_attempt_in_the_same_state_is_told() -> None:
     assert told(a_node(NodePhase.UPGRADE_REQUIRED), action) == [label(NodePhase.UPGRADE_REQUIRED)]
 
 
-@pytest.mark.parametrize(("count", "times"), [(1, ""), (3, " (3 times by now)")])
+@pytest.mark.parametrize(("count", "times"), [(1, ""), (3, " (3 times so far)")])
 def test_a_node_that_is_closed_again_is_told_of(count: int, times: str) -> None:
     before = a_node(NodePhase.POD_RESTART_REQUIRED)
     again = opening(NodePhase.POD_RESTART_REQUIRED, Cordon, reopened_count=count)
-    text = f"Cordoned the node again: it was opened{times} before its new driver was proven"
+    text = f"Cordoned the node again: it was uncordoned{times} before its new driver was validated"
     assert told(before, again) == [("warning", text)]
 
 
@@ -150,12 +150,12 @@ def test_a_drain_is_told_when_it_begins_and_when_it_ends() -> None:
         (
             NodePhase.POD_DELETION_REQUIRED,
             FailureCode.EVICTION_TIMEOUT,
-            f"{EVICTION_FAILED}, GPU pods did not leave in time; nothing was deleted by force",
+            f"{EVICTION_FAILED}, GPU pods did not leave in time; none was force-deleted",
         ),
         (
             NodePhase.DRAIN_REQUIRED,
             FailureCode.DRAIN_TIMEOUT,
-            "Failed to drain the node, the node was not drained in time; nothing was deleted by force",
+            "Failed to drain the node, the node was not drained in time; no pod was force-deleted",
         ),
     ],
 )
@@ -273,8 +273,8 @@ PAUSED = turned(BAKING, RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING)
 @pytest.mark.parametrize(
     ("before", "after", "text", "tone"),
     [
-        (None, a_campaign_record(), "Proposed: it is checked whether it can begin", Tone.NORMAL),
-        (BAKING, turned(BAKING, RolloutPhase.WAVING), "Waving: n1 held, and the fleet follows in waves", Tone.NORMAL),
+        (None, a_campaign_record(), "Proposed: checking whether it can begin", Tone.NORMAL),
+        (BAKING, turned(BAKING, RolloutPhase.WAVING), "Waving: n1 passed, and the fleet follows in waves", Tone.NORMAL),
         (BAKING, turned(BAKING, RolloutPhase.WAVING, "wave 2 of 5"), "Waving: wave 2 of 5", Tone.NORMAL),
         (BAKING, PAUSED, "Paused: while it was at Baking; every node keeps its place", Tone.NORMAL),
         (PAUSED, turned(PAUSED, RolloutPhase.BAKING), "Baking: resumed after a pause", Tone.NORMAL),

@@ -221,7 +221,7 @@ def test_a_request_says_the_plan_the_evidence_and_what_comes_of_it() -> None:
     record = a_campaign_record(RolloutPhase.WAVING, gates=GATES, baked_seconds=172_800.0)
     said = requests.message_of(replace(STEP, step=FLEET), INTENT, record)
     assert said.subject == f"Driver {NEW.version} for the fleet"
-    for part in ("### The plan", f"`{POLICY}` carries {NEW.version}", "### The evidence", "smoke on n1: passed"):
+    for part in ("### The plan", f"`{POLICY}` gets {NEW.version}", "### The evidence", "smoke on n1: passed"):
         assert part in said.body
     for part in (
         f"n1 well for {span(172_800.0)}",
@@ -254,7 +254,7 @@ def test_the_same_record_gives_the_same_words_and_a_gate_that_is_being_measured_
 @pytest.mark.parametrize(
     ("act", "title"),
     [
-        (RevertCommits(rollout="spring", commits=("c1",), driver=NEW.version), f"Take driver {NEW.version} back"),
+        (RevertCommits(rollout="spring", commits=("c1",), driver=NEW.version), f"Revert driver {NEW.version}"),
         (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"), f"Mark driver {NEW.version} as bad"),
         (Promote(rollout="spring", date="2026-10-01", tag_base="v"), f"Promote driver {NEW.version} to production"),
     ],

@@ -51,11 +51,11 @@ def measured(*words: Word, limit_at: float = NOW + 60) -> Measurement:
         (a_word(), GateVerdict.PASSED, "ann said so until 1970-01-01 01:16:40Z: the nightly ran"),
         (a_word(is_pass=False), GateVerdict.FAILED, "ann said so until 1970-01-01 01:16:40Z: the nightly ran"),
         (a_word(node="n1", by=""), GateVerdict.PASSED, "somebody said so until"),
-        (a_word(until=NOW), GateVerdict.UNKNOWN, "what ann said ended at 1970-01-01 00:16:40Z"),
-        (a_word(is_pass=False, until=NOW), GateVerdict.UNKNOWN, "what ann said ended at"),
-        (a_word(at=SINCE - 1), GateVerdict.PENDING, "ann spoke at 1970-01-01 00:14:59Z, before it was under its gates"),
-        (a_word(node="n2"), GateVerdict.PENDING, "nobody has said anything yet"),
-        (a_word(gate="other"), GateVerdict.PENDING, "nobody has said anything yet"),
+        (a_word(until=NOW), GateVerdict.UNKNOWN, "the answer of ann expired at 1970-01-01 00:16:40Z"),
+        (a_word(is_pass=False, until=NOW), GateVerdict.UNKNOWN, "the answer of ann expired at"),
+        (a_word(at=SINCE - 1), GateVerdict.PENDING, "ann answered at 1970-01-01 00:14:59Z, before its gates began"),
+        (a_word(node="n2"), GateVerdict.PENDING, "nobody has answered yet"),
+        (a_word(gate="other"), GateVerdict.PENDING, "nobody has answered yet"),
     ],
     ids=["pass", "fail", "of one node", "ended", "a fail that ended", "too early", "another node", "another gate"],
 )
@@ -111,7 +111,7 @@ def test_nobody_is_measured_for_a_word_and_the_hold_says_what_to_type() -> None:
     assert course.acts == ()
     assert (held.code, held.until) == (HoldCode.GATE_UNATTESTED, SINCE + 600.0)
     assert explain.why(held) == (
-        "gate signed waits for somebody's word on n1 (nobody has said anything yet): the tenants are content"
+        "gate signed waits for somebody to sign off on n1 (nobody has answered yet): the tenants are content"
     )
     assert "`seatrial gates attest spring signed --pass --because TEXT`" in explain.next_step(held)
 
@@ -127,7 +127,7 @@ def test_what_is_measured_beside_it_goes_on_and_is_told_apart() -> None:
 def test_a_word_that_ended_before_the_round_is_asked_for_anew_with_the_same_command() -> None:
     (held,) = gating(a_word(until=NOW - 1)).holds
     assert held.code is HoldCode.GATE_UNATTESTED
-    assert "what ann said ended at" in explain.why(held)
+    assert "the answer of ann expired at" in explain.why(held)
     assert held.until == SINCE + HOUR, "when the round is asked again"
 
 

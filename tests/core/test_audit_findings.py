@@ -424,7 +424,7 @@ def test_a_paused_pool_with_machines_is_found_and_an_empty_one_is_not() -> None:
         PoolObject(name="worker", is_paused=False, machine_count=3),
     )
     paused = only(a_cluster(pools=pools), FindingKind.PAUSED_POOL)
-    assert paused.message.startswith("MachineConfigPool gpu is paused: its 3 nodes")
+    assert paused.message.startswith("MachineConfigPool gpu is paused: 3 nodes")
     assert """`oc patch machineconfigpool gpu --type merge -p '{"spec": {"paused": false}}'`""" in paused.next_step
 
 
@@ -480,7 +480,7 @@ def test_the_channel_to_stay_on_is_that_of_the_version_that_runs() -> None:
 def test_a_missing_right_is_one_finding_that_names_it_and_what_it_costs() -> None:
     objects = a_cluster(pods=(), gaps=forbidden(Source.PODS))
     told = only(objects, FindingKind.NOT_OBSERVABLE)
-    assert told.message.startswith("We may not list pods, which would tell what pods bring to nodes")
+    assert told.message.startswith("We may not list pods, which would show what pods bring to nodes")
     assert "device_plugin, container_toolkit, dcgm" in told.message
     assert told.next_step == (
         "`kubectl auth can-i list pods -A` has to say yes: grant it by the ClusterRole of docs/how-to/audit.md."
@@ -516,7 +516,7 @@ def test_a_matrix_value_that_cannot_be_read_is_not_compared_and_told() -> None:
 def test_a_cluster_in_which_no_node_shows_a_gpu_is_not_in_order() -> None:
     node = a_node(shows_gpu=False, loaded=None)
     told = only(a_cluster(node, pods=()), FindingKind.NOT_OBSERVABLE)
-    assert told.message.startswith("None of 1 nodes shows a GPU")
+    assert told.message.startswith("No node shows a GPU (1 node looked at)")
 
 
 # ── together ─────────────────────────────────────────────────────────────────────────────────────────────────────────

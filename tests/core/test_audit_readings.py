@@ -432,7 +432,7 @@ def test_an_operator_that_tells_no_version_is_known_by_the_helm_release_beside_i
     assert (found.text, found.evidence) == ("v25.10.1", "Helm release gpus/gpu, version of its chart")
     unknown = reading(a_cluster(deployments=(PINNED,), releases=others), Component.GPU_OPERATOR)
     assert isinstance(unknown, NotObservable)
-    assert "which --helm-secrets reads" in unknown.missing
+    assert "--helm-secrets reads them" in unknown.missing
 
 
 def test_releases_are_looked_for_only_beside_an_operator_that_tells_nothing_else() -> None:

@@ -35,7 +35,7 @@ from tests.builders import (
 CAREFUL = an_intent(campaign=a_campaign())
 TWO = GpuOffer(resources=(("nvidia.com/gpu", 2),))
 WELL = GateResult(gate=READINESS, node="n1", round=2, verdict=GateVerdict.PASSED, at=NOW)
-WHY = "its GPUs are at work for jobs/train-0; telemetry alone speaks for it"
+WHY = "its GPUs are in use by jobs/train-0; only telemetry covers it"
 
 
 def in_round(*pods: Pod, phase: RolloutPhase = RolloutPhase.BAKING, **changes: Any) -> Snapshot:

@@ -159,10 +159,10 @@ def test_the_canary_is_marked_before_anybody_is_asked_to_work_on_it() -> None:
 def test_the_wait_names_the_canary_the_versions_the_instructions_and_how_to_say_so() -> None:
     held = only(course_of(at(RolloutPhase.CANARY, canary(), node("n2"))))
     assert held.code is HoldCode.BY_HAND_PENDING
-    assert explain.why(held) == f"firmware_cx7 is moved by people, {OLD} to {NEW}, and not seen yet on n1"
+    assert explain.why(held) == f"firmware_cx7 is upgraded manually, from {OLD} to {NEW}, and not there yet on n1"
     assert explain.next_step(held) == (
-        "Flash it by the BMC, then reboot. Kubernetes does not show it: say so with "
-        f"`seatrial rollout observed firmware_cx7 {NEW} n1`, once it is there."
+        "Flash it by the BMC, then reboot. Kubernetes does not show it: report it with "
+        f"`seatrial rollout observed firmware_cx7 {NEW} n1` once it is installed."
     )
 
 
@@ -170,12 +170,14 @@ def test_what_the_kubelet_shows_nobody_has_to_say() -> None:
     before = (("kernel", "5.14.0-427.31.1.el9_4.x86_64"),)
     held = only(course_of(at(RolloutPhase.CANARY, canary(components=before)), wish(KERNEL)))
     assert "5.14.0-427.31.1.el9_4.x86_64 to 5.14.0-427.40.1.el9_4.x86_64" in explain.why(held)
-    assert explain.next_step(held).endswith("It is seen by itself, in the node's status.nodeInfo.kernelVersion.")
+    assert explain.next_step(held).endswith(
+        "It is detected automatically, in the node's status.nodeInfo.kernelVersion."
+    )
 
 
 def test_a_canary_that_has_the_version_and_is_not_ready_is_waited_for() -> None:
     held = only(course_of(at(RolloutPhase.CANARY, canary(NEW, is_ready=False))))
-    assert explain.why(held).endswith("not seen yet on n1; n1 has it and is not Ready")
+    assert explain.why(held).endswith("not there yet on n1; n1 has it and is not Ready")
 
 
 def test_the_version_on_the_canary_opens_the_gates() -> None:
@@ -193,7 +195,7 @@ def test_gates_and_bake_are_those_of_any_other_campaign() -> None:
 def test_a_canary_that_loses_the_version_while_it_bakes_begins_again() -> None:
     course = course_of(at(RolloutPhase.BAKING, canary(OLD), node("n2"), record={"baked_until": 900.0}))
     assert course.record.phase is RolloutPhase.CANARY
-    assert course.record.history[-1].why == f"canary n1 is not seen to have firmware_cx7 {NEW} any more"
+    assert course.record.history[-1].why == f"canary n1 no longer shows firmware_cx7 {NEW}"
 
 
 def test_the_fleet_follows_wave_by_wave_and_who_is_not_due_is_not_named() -> None:
@@ -234,7 +236,7 @@ def test_nodes_that_have_what_people_bring_are_counted_as_done() -> None:
 def test_people_put_it_back_and_it_ends_when_nobody_has_it_any_more() -> None:
     held = only(course_of(at(RolloutPhase.REVERTING, canary(NEW), node("n2", OLD))))
     assert held.code is HoldCode.BY_HAND_BACK
-    assert explain.why(held) == f"firmware_cx7 is to be put back from {NEW} to {OLD} by people: n1"
+    assert explain.why(held) == f"firmware_cx7 has to be put back manually, from {NEW} to {OLD}: n1"
     assert f"`seatrial rollout observed firmware_cx7 {OLD} n1`" in explain.next_step(held)
     back = at(RolloutPhase.REVERTING, node("n1", OLD), node("n2", OLD))
     assert begun(course_of(back)).phase is RolloutPhase.REVERTED

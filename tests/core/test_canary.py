@@ -51,7 +51,7 @@ def test_named_nodes_are_taken_as_far_as_they_will_do() -> None:
         ({"is_skipped": True}, "it is marked skip"),
         ({"driver": None}, "it has no driver pod"),
         ({"driver": a_driver(is_ready=False)}, "its driver is not Ready"),
-        ({"owner_conflict": "a and b"}, "more than one NVIDIADriver claims it"),
+        ({"owner_conflict": "a and b"}, "more than one NVIDIADriver selects it"),
     ],
 )
 def test_a_canary_has_to_be_whole_before_the_work(changes: dict[str, Any], why: str) -> None:

@@ -234,7 +234,7 @@ def test_who_slipped_in_is_named_while_it_is_on_its_way_out() -> None:
     leaving = validating(pods=(a_gpu_pod(is_terminating=True),))
     told = hold("n1", HoldCode.SLIPPED_IN, since=900.0, until=1500.0, pod="jobs/train-0", count=1, reopened=1)
     assert step_node(leaving, some_orders(), NOW) == Step(hold=told)
-    assert explain.why(told).startswith("the node was opened while its driver was replaced, and pods came: 1, first ")
+    assert explain.why(told).startswith("somebody uncordoned the node while its driver was replaced, and pod ")
 
 
 def test_who_slipped_in_and_does_not_leave_fails_the_node_which_stays_closed() -> None:
@@ -291,5 +291,5 @@ def test_a_wait_says_how_often_the_node_was_opened() -> None:
     assert told is not None
     assert explain.why(told) == (
         "driver pod driver-n1 is starting; "
-        "the node was opened 2 times since its old driver was deleted, and closed again"
+        "the node was uncordoned 2 times after its old driver was deleted, and cordoned again"
     )

@@ -40,24 +40,24 @@ def showing(*names: str, gates: tuple[str, ...] = ("smoke-train", "rdma"), **cha
 def test_the_first_commit_names_the_canary_and_what_the_others_wait_for() -> None:
     assert message_of(FIRST, asking(), showing("node-3")) == Message(
         subject=f"Driver {NEW.version} for the canary node-3",
-        body=f"It takes the place of {OLD.version}. Only node-3 moves now; the others follow once it has passed "
-        "smoke-train and rdma and has been well for 48 hours.",
+        body=f"It replaces {OLD.version}. Only node-3 moves now; the others follow once it has passed "
+        "smoke-train and rdma and has been healthy for 48 hours.",
     )
 
 
 def test_several_canaries_are_counted_above_and_named_below() -> None:
     assert message_of(FIRST, asking(), showing("node-1", "node-2")) == Message(
         subject=f"Driver {NEW.version} for 2 canaries",
-        body=f"It takes the place of {OLD.version}. Only node-1 and node-2 move now; the others follow once they have "
-        "passed smoke-train and rdma and have been well for 48 hours.",
+        body=f"It replaces {OLD.version}. Only node-1 and node-2 move now; the others follow once they have "
+        "passed smoke-train and rdma and have been healthy for 48 hours.",
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"gates": ()}, "the others follow once it has been well for 48 hours."),
-        ({"gates": GATES[:1]}, "the others follow once it has passed smoke-train and has been well for 48 hours."),
+        ({"gates": ()}, "the others follow once it has been healthy for 48 hours."),
+        ({"gates": GATES[:1]}, "the others follow once it has passed smoke-train and has been healthy for 48 hours."),
         ({"bake": Bake(seconds=0)}, "the others follow once it has passed smoke-train and rdma."),
         ({"gates": (), "bake": Bake(seconds=0)}, "the others follow once it runs it."),
     ],
@@ -88,8 +88,8 @@ def test_only_what_this_commit_replaces_is_named() -> None:
     record = showing("node-3", baseline=two)
     one = replace(FIRST, versions=(("NVIDIADriver/a", NEW.version),))
     both = replace(FIRST, versions=(("NVIDIADriver/a", NEW.version), ("NVIDIADriver/b", NEW.version)))
-    assert message_of(one, asking(), record).body.startswith("It takes the place of 570.124.06. ")
-    assert message_of(both, asking(), record).body.startswith("It takes the place of 565.57.01 and 570.124.06. ")
+    assert message_of(one, asking(), record).body.startswith("It replaces 570.124.06. ")
+    assert message_of(both, asking(), record).body.startswith("It replaces 565.57.01 and 570.124.06. ")
 
 
 # ── the fleet, and promotion ─────────────────────────────────────────────────────────────────────────────────────────
@@ -98,7 +98,7 @@ def test_only_what_this_commit_replaces_is_named() -> None:
 def test_the_fleets_commit_says_what_was_seen_of_the_canary() -> None:
     assert message_of(REST, asking(), showing("node-3")) == Message(
         subject=f"Driver {NEW.version} for the fleet",
-        body=f"It takes the place of {OLD.version}. node-3 passed rdma and smoke-train and was well on it for 48 "
+        body=f"It replaces {OLD.version}. node-3 passed rdma and smoke-train and was healthy on it for 48 "
         "hours. The others follow now, wave by wave.",
     )
 
@@ -106,7 +106,8 @@ def test_the_fleets_commit_says_what_was_seen_of_the_canary() -> None:
 def test_a_promotion_rests_on_the_same_evidence() -> None:
     assert message_of(PROMOTE, asking(), showing("node-1", "node-2")) == Message(
         subject=f"Promote driver {NEW.version} to production",
-        body="The last wave was over on 2026-10-01. node-1 and node-2 passed rdma and smoke-train and were well on it "
+        body="The last wave finished on 2026-10-01. node-1 and node-2 passed rdma and smoke-train and were "
+        "healthy on it "
         "for 48 hours.",
     )
 
@@ -114,14 +115,14 @@ def test_a_promotion_rests_on_the_same_evidence() -> None:
 def test_a_tag_has_a_subject_of_its_own() -> None:
     assert tag_message(asking(), showing("node-3")) == (
         f"Driver {NEW.version} in production since 2026-10-01\n\n"
-        "node-3 passed rdma and smoke-train and was well on it for 48 hours."
+        "node-3 passed rdma and smoke-train and was healthy on it for 48 hours."
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"gates": ()}, "node-3 was well on it for 48 hours."),
+        ({"gates": ()}, "node-3 was healthy on it for 48 hours."),
         ({"baked_seconds": 0.0}, "node-3 passed rdma and smoke-train."),
         ({"gates": (), "baked_seconds": 0.0}, "node-3 was upgraded first."),
     ],
@@ -138,7 +139,7 @@ def test_a_gate_without_a_pass_is_no_evidence() -> None:
 
 
 def test_without_a_canary_there_is_no_evidence_to_tell() -> None:
-    assert message_of(PROMOTE, asking(), showing()).body == "The last wave was over on 2026-10-01."
+    assert message_of(PROMOTE, asking(), showing()).body == "The last wave finished on 2026-10-01."
     assert tag_message(asking(), showing()) == f"Driver {NEW.version} in production since 2026-10-01"
 
 
@@ -157,7 +158,7 @@ def test_without_a_canary_there_is_no_evidence_to_tell() -> None:
 )
 def test_spans_are_told_in_the_unit_a_person_would_use(seconds: float, told: str) -> None:
     body = message_of(PROMOTE, asking(), showing("node-3", baked_seconds=seconds)).body
-    assert body.endswith(f"was well on it for {told}.")
+    assert body.endswith(f"was healthy on it for {told}.")
 
 
 # ── the way back ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +174,7 @@ def test_spans_are_told_in_the_unit_a_person_would_use(seconds: float, told: str
 )
 def test_what_is_undone_says_why(why: str, told: str) -> None:
     revert = RevertCommits(rollout="spring", commits=("abc",), driver=NEW.version)
-    assert message_of(revert, asking(), showing("node-3", why=why)) == Message(subject="", body=f"Taken back: {told}")
+    assert message_of(revert, asking(), showing("node-3", why=why)) == Message(subject="", body=f"Reverted: {told}")
     assert message_of(MarkBad(rollout="spring", driver=NEW.version, why=why), asking(), showing("node-3")) == Message(
         subject=f"Mark driver {NEW.version} as bad", body=f"Rejected: {told}"
     )
@@ -199,7 +200,7 @@ def test_a_reason_nobody_gave_leaves_no_odd_words() -> None:
 def test_who_failed_or_was_left_out_is_named_in_the_promotion_and_its_tag() -> None:
     turn = Turn(phase=RolloutPhase.PROMOTING, at=1.0, why="without node-7 (failed), node-9 (skipped)")
     record = showing("node-3", history=(turn,))
-    told = "The fleet went on without node-7 (failed), node-9 (skipped)."
+    told = "The fleet continued without node-7 (failed), node-9 (skipped)."
     promoted = message_of(Promote(rollout="spring", date="2026-10-01", tag_base="v"), asking(), record)
     assert promoted.body.endswith(told)
     assert tag_message(asking(), record).endswith(told)

@@ -221,7 +221,7 @@ def test_no_more_than_so_many_figures_are_kept_and_how_many_are_not_is_told() ->
     found = compared_of(after(record, measurements=told, now=late).record)
     (comparison,) = found.comparisons
     assert len(comparison.tracks) == FIGURES_MAX
-    assert Missing(node="n1", why=f"9 more figures than the {FIGURES_MAX} that are kept") in found.missing_before
+    assert Missing(node="n1", why=f"9 figures more than the {FIGURES_MAX} that are kept") in found.missing_before
 
 
 # ── rounds of gates ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -283,7 +283,7 @@ def test_a_control_that_fails_or_was_upgraded_is_left_out_and_named() -> None:
     course = in_round(record, measured("n1", 5), broken, measured("n4", 5), measured("n5", 5), nodes=nodes)
     assert course.record.phase is RolloutPhase.BAKING
     assert compared_of(course.record).missing == (
-        Missing(node="n2", why="it is not what it was before"),
+        Missing(node="n2", why="it has changed since"),
         Missing(node="n3", why="gate speed: exit code 1"),
     )
 

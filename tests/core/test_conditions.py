@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -69,7 +70,8 @@ def test_what_only_somebody_can_end_is_no_progress_and_names_itself(code: HoldCo
 
 def test_whoever_needs_somebody_says_what_to_do() -> None:
     for code in somebody.NEEDS_SOMEBODY:
-        assert "by itself" not in explain.EXPLANATIONS[code].next_step, code
+        next_step = explain.EXPLANATIONS[code].next_step
+        assert not re.search("on its own|automatically", next_step), code
 
 
 def test_a_paused_campaign_is_paused_whatever_else_it_waits_for() -> None:
@@ -178,7 +180,7 @@ def test_a_rollout_without_a_campaign_is_ready_when_every_node_is_done() -> None
 
 BLOCKED = Waiting(
     code="eviction-blocked",
-    why="PodDisruptionBudget team-a/service needs 1 healthy pods and has 1 currently, so pods cannot be evicted: 1",
+    why="PodDisruptionBudget team-a/service needs 1 healthy pods and has 1 currently, so pod",
     next_step="Give it room.",
     nodes=("gpu-02",),
     count=2,
@@ -189,7 +191,7 @@ def test_the_root_cause_is_the_reason_the_message_and_the_column() -> None:
     summary = Summary(
         state="progressing",
         holds=(("eviction-blocked", 2), ("not-its-turn", 4), ("wave-at-work", 1)),
-        told=(Told(code="wave-at-work", why="wave 1 of 2 is at work", next_step="Nothing to do."),),
+        told=(Told(code="wave-at-work", why="wave 1 of 2 is under way", next_step="Nothing to do."),),
         waiting=(BLOCKED,),
     )
     record = RolloutRecord(name="spring", summary=summary, campaign=CampaignRecord(phase=RolloutPhase.WAVING))

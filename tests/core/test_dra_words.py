@@ -26,7 +26,7 @@ def test_a_version_that_no_image_tells_is_called_so() -> None:
 
 def test_a_deletion_is_announced_with_its_pod() -> None:
     act = Reroll(node="n1", namespace="dra", pod="plugin-n1", uid="1")
-    assert words.announced(act) == "n1: deletes DRA plugin dra/plugin-n1, and its DaemonSet starts the next one"
+    assert words.announced(act) == "n1: deletes DRA plugin dra/plugin-n1, and its DaemonSet starts a new one"
 
 
 def test_a_tally_counts_the_nodes() -> None:
@@ -41,4 +41,4 @@ def test_that_there_is_no_dra_driver_is_told_with_where_it_was_looked_for() -> N
 
 def test_a_daemonset_that_chooses_no_node_is_named() -> None:
     seen = look(settled(dra=None), plugins=(PluginSet(namespace="dra", name="plugin"),))
-    assert words.no_driver(["dra"], seen) == "No DRA plugin runs: dra/plugin chooses no node. Nothing to restart."
+    assert words.no_driver(["dra"], seen) == "No DRA plugin runs: dra/plugin selects no node. Nothing to restart."

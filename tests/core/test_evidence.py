@@ -159,7 +159,7 @@ def test_who_waits_for_a_person_after_a_failed_gate_says_that_there_is_no_way_fo
     course = course_of(seen_at(failed_in(RolloutPhase.BAKING)), ASKED_FIRST)
     assert next_step(course.holds[0]) == (
         "Undo it with `seatrial rollout approve spring rollback`. A failed gate is not asked again and cannot be "
-        "overruled: to try once more, let it be undone and start another rollout."
+        "overruled: to try again, undo this rollout and start another."
     )
 
 
@@ -229,8 +229,8 @@ def test_a_canary_that_is_as_it_was_is_not_written_down_again() -> None:
     ("changes", "why"),
     [
         ({"boot_id": "b1"}, "canary n1 rebooted"),
-        ({"driver": a_driver_of(started_at=190.0)}, "the driver of canary n1 started anew"),
-        ({"driver": a_driver_of(uid="driver-n1-2")}, "the driver of canary n1 started anew"),
+        ({"driver": a_driver_of(started_at=190.0)}, "the driver of canary n1 restarted"),
+        ({"driver": a_driver_of(uid="driver-n1-2")}, "the driver of canary n1 restarted"),
     ],
     ids=["reboot", "restart in place", "another pod"],
 )
@@ -240,7 +240,7 @@ def test_a_canary_that_was_gone_between_two_looks_begins_its_evidence_anew(chang
     assert (record.baked_seconds, record.well_since, record.setback) == (0.0, NOW, why)
     told = course_of(seen_at(record, watched_canary(**changes)), careful())
     assert codes(told) == [HoldCode.BAKING]
-    assert why_of(told.holds[0]).endswith(f"to go; evidence began anew when {why}")
+    assert why_of(told.holds[0]).endswith(f"to go; evidence restarted when {why}")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_canary_that_was_not_ready_between_two_looks_has_proven_nothing_since_
 UNWELL: list[tuple[dict[str, Any], str]] = [
     ({"is_ready": False}, "the node is NotReady, and an upgrade could not finish on it"),
     ({"offer": SEVEN}, "the node offers less than before the upgrade: nvidia.com/gpu 7 of 8"),
-    ({"validator": None}, "the node has no running validator pod, and unproven is not proven"),
+    ({"validator": None}, "the node has no running validator pod, so nothing proves the new driver"),
     ({"driver": a_driver_of(is_ready=False, ready_since=None)}, "driver pod driver-n1 is not ready"),
 ]
 
@@ -416,7 +416,7 @@ def test_who_is_under_way_goes_on_while_a_round_is_asked_after_a_pause() -> None
 def test_where_the_canary_has_left_the_cluster_a_node_that_is_done_is_asked_after_a_pause() -> None:
     seen = seen_at(waves_after_a_pause(), a_done_node("n2"), a_node("n3"))
     record = course_of(seen, careful()).record
-    assert (record.canaries, record.history[-1].why) == (("n2",), "no canary is left; n2 is asked in its place")
+    assert (record.canaries, record.history[-1].why) == (("n2",), "no canary is left; n2 takes its place")
     nobody = seen_at(waves_after_a_pause(), a_node("n3"))
     assert codes(course_of(nobody, careful())) == [HoldCode.NO_CANARY]
 
@@ -465,4 +465,4 @@ def test_waves_that_open_on_less_than_was_asked_break_a_promise() -> None:
     made_up = a_decision(WriteRolloutRecord(record=replace(seen.rollout, campaign=opened)))
     assert [breach.promise for breach in broken(seen, longer, made_up)] == ["bake"]
     more = careful(gates=(SMOKE, TRAIN))
-    assert [str(breach.detail) for breach in broken(seen, more, made_up)] == ["gate train was not asked on n1"]
+    assert [str(breach.detail) for breach in broken(seen, more, made_up)] == ["gate train did not run on n1"]

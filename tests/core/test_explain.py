@@ -636,14 +636,14 @@ def test_a_recognised_trouble_is_told_with_its_own_cause_and_cure() -> None:
 @pytest.mark.parametrize(
     ("held", "told"),
     [
-        (hold("n1", HoldCode.PARALLEL_LIMIT, limit=2, nodes="n2, n3"), "2 nodes may be upgraded at once"),
+        (hold("n1", HoldCode.PARALLEL_LIMIT, limit=2, nodes="n2, n3"), "at most 2 nodes may be upgraded at once"),
         (
             hold("n1", HoldCode.PARALLEL_LIMIT, scope="NVIDIADriver blue", limit=2, nodes="n2, n3"),
-            "2 nodes of NVIDIADriver blue may be upgraded at once",
+            "at most 2 nodes of NVIDIADriver blue may be upgraded at once",
         ),
         (
             hold("n1", HoldCode.UNAVAILABLE_LIMIT, scope="rack r1", limit=1, taken=1, nodes="n2"),
-            "1 nodes of rack r1 may be unavailable",
+            "at most 1 node of rack r1 may be unavailable",
         ),
     ],
 )
@@ -654,7 +654,7 @@ def test_a_limit_says_of_which_nodes_it_is(held: Hold, told: str) -> None:
 def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() -> None:
     floor = an_intent(unavailable_max=4, domains=(Domain(label="example.com/rack", unavailable_max=Share(amount=0)),))
     held = decide(a_snapshot(waiting(labels=IN_R1)), floor, NOW).holds[0]
-    assert why(held) == "0 nodes of example.com/rack r1 may be unavailable, and 0 are: none"
+    assert why(held) == "at most 0 nodes of example.com/rack r1 may be unavailable, and 0 are: none"
 
 
 @pytest.mark.parametrize(
@@ -663,10 +663,9 @@ def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() 
         (
             real_hold(HoldCode.EVICTION_BLOCKED),
             (
-                "n1: Cannot evict pod as it would violate the pod's disruption budget, so pods cannot be evicted: 1, "
-                "first jobs/train-0 (for 1 min 40 s, looks again or gives up within 5 s). "
-                "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is "
-                "tried again by itself."
+                "n1: Cannot evict pod as it would violate the pod's disruption budget, so pod jobs/train-0 cannot be "
+                "evicted (for 1 min 40 s, looks again or gives up within 5 s). Give the PodDisruptionBudget room: more "
+                "replicas, or a looser budget. Eviction is retried automatically."
             ),
         ),
         (
@@ -684,7 +683,7 @@ def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() 
         (
             hold("NODE-7", HoldCode.FAILED, why=""),
             (
-                "NODE-7: the upgrade of this node failed: no reason was recorded. Mend the cause. Then: `seatrial node "
+                "NODE-7: the upgrade of this node failed: no reason was recorded. Fix the cause. Then: `seatrial node "
                 "retry NODE-7` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)."
             ),
         ),

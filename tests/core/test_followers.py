@@ -73,18 +73,18 @@ def test_a_commit_that_is_not_in_the_cluster_waits_for(changes: dict[str, Any], 
 def test_one_that_is_stopped_is_named_with_what_lets_it_go_on_also_on_the_way_back() -> None:
     found = held(replace(FOLLOWER, stop=Stop.SKIPPED), step=PublishStep.REVERT)
     assert explain.why(found) == (
-        f"the commit is in Git, and {POLICY} does not carry {NEW.version}: Application argocd/gpu of Argo CD brings "
-        "nothing into the cluster, since argocd.argoproj.io/skip-reconcile keeps Argo CD from looking at it"
+        f"the commit is in Git, but {POLICY} does not have {NEW.version}: Application argocd/gpu of Argo CD brings "
+        "nothing into the cluster because argocd.argoproj.io/skip-reconcile stops Argo CD from syncing it"
     )
     assert explain.next_step(found) == (
-        "Take the annotation away: `kubectl annotate application gpu -n argocd argocd.argoproj.io/skip-reconcile-`. "
-        "Until then what is reverted in Git does not reach the cluster either."
+        "Remove the annotation: `kubectl annotate application gpu -n argocd argocd.argoproj.io/skip-reconcile-`. "
+        "Until then a revert in Git does not reach the cluster either."
     )
 
 
 def test_one_that_fails_is_told_in_its_own_words() -> None:
     found = held(replace(FOLLOWER, trouble="one or more objects failed to apply."))
-    assert explain.why(found).endswith("could not bring it into the cluster: one or more objects failed to apply")
+    assert explain.why(found).endswith("could not apply it to the cluster: one or more objects failed to apply")
     assert "`argocd app terminate-op gpu`" in explain.next_step(found)
 
 
@@ -102,8 +102,8 @@ def test_what_was_written_over_our_commit_is_said_with_what_puts_it_back(kind: s
     mark = replace(MARK, kind=kind)
     found = held(replace(FOLLOWER, kind=kind, commit=commit), writer="kubectl-edit", source=in_git, mark=mark)
     assert found.code is HoldCode.SYNC_OVERWRITTEN
-    assert "brought the commit into the cluster, and kubectl-edit wrote" in explain.why(found)
-    assert explain.next_step(found).startswith(f"Have it put back what Git says: {command}; or, ")
+    assert "applied the commit, then kubectl-edit overwrote it with" in explain.why(found)
+    assert explain.next_step(found).startswith(f"Restore what Git says: {command}. If the overwrite was intended, ")
 
 
 def test_one_that_does_not_tell_what_it_has_did_not_bring_our_commit() -> None:
@@ -113,15 +113,15 @@ def test_one_that_does_not_tell_what_it_has_did_not_bring_our_commit() -> None:
 
 def test_one_that_looks_rarely_says_what_it_has_and_how_to_have_it_look() -> None:
     assert explain.next_step(held(FOLLOWER)) == (
-        "It goes on when Application argocd/gpu of Argo CD, which has 0f3c1d2e4b5a in the cluster now, brings our "
-        "commit there; `argocd app get gpu --refresh` has it look at once."
+        "It continues when Application argocd/gpu of Argo CD, now at 0f3c1d2e4b5a, applies our commit; "
+        "`argocd app get gpu --refresh` makes it sync now."
     )
 
 
 def test_one_that_does_not_tell_what_it_has_is_not_said_to_have_nothing() -> None:
     assert explain.next_step(held(replace(FOLLOWER, commit=""))) == (
-        "It goes on when Application argocd/gpu of Argo CD brings our commit into the cluster; "
-        "`argocd app get gpu --refresh` has it look at once."
+        "It continues when Application argocd/gpu of Argo CD applies our commit; "
+        "`argocd app get gpu --refresh` makes it sync now."
     )
 
 

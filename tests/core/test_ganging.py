@@ -93,7 +93,7 @@ def test_a_canary_at_work_is_left_out_and_named_and_the_others_go_on() -> None:
         ({"offer": GpuOffer(resources=(("nvidia.com/gpu", 7),))}, "it offers 7 of 8 GPUs"),
         (
             {"published": ("580.105.8",), "offer": GpuOffer()},
-            "its GPUs are given out in another way than those of the others",
+            "its GPUs are allocated differently from those of the others",
         ),
     ],
 )

@@ -44,5 +44,5 @@ def test_a_node_that_is_half_way_keeps_its_record(phase: NodePhase) -> None:
 
 @pytest.mark.parametrize("fault", RecordFault)
 def test_a_record_that_contradicts_itself_is_left_to_people(fault: RecordFault) -> None:
-    assert "its record" in why_kept(replace(a_done_node(), fault=fault, fault_text="it is no JSON"))
+    assert "its record" in why_kept(replace(a_done_node(), fault=fault, fault_text="it is not JSON"))
     assert "its record" in why_kept(replace(a_done_node(), fault=fault))

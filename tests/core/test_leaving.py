@@ -167,7 +167,7 @@ def test_a_node_that_waits_for_its_new_driver_is_waited_for() -> None:
     decision = decided(deleted(node))
     assert not any(isinstance(act, ReleaseRollout) for act in decision.actions)
     (told,) = (held for held in decision.holds if held.subject == "spring")
-    assert dict(told.params)["why"] == "nodes are let go, or come to their end first: n1"
+    assert dict(told.params)["why"] == "waiting for nodes to be released or to finish: n1"
 
 
 def test_nobody_starts_any_more_and_no_driver_is_taken() -> None:
@@ -181,14 +181,14 @@ def test_a_node_that_failed_stays_cordoned_and_is_told() -> None:
     failed = a_node(phase=NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record={"failed_revision": NEW.hash})
     again = a_node("n2", NodePhase.UPGRADE_REQUIRED, is_cordon_ours=True, record={"failures": 1})
     told = written_off(deleted(failed, again))
-    assert told == ("nodes stay cordoned, since their driver is not proven: n1, n2",)
+    assert told == ("nodes stay cordoned, since their driver is not validated: n1, n2",)
 
 
 def test_a_dead_node_that_a_person_left_out_is_not_waited_for() -> None:
     dead = a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, is_ready=False, driver=None)
     assert not any(isinstance(act, ReleaseRollout) for act in acts(deleted(dead)))
     skipped = replace(dead, facts=replace(dead.facts, is_skipped=True))
-    assert written_off(deleted(skipped)) == ("nodes stay cordoned, since their driver is not proven: n1",)
+    assert written_off(deleted(skipped)) == ("nodes stay cordoned, since their driver is not validated: n1",)
 
 
 def test_a_node_that_another_rollout_moves_is_left_to_it() -> None:
@@ -324,7 +324,7 @@ def test_a_node_that_was_let_in_and_not_started_is_closed_out_for_good() -> None
     assert MarkNode(node="n2", rollout="spring", expect="7", is_handed_over=True) in then
     given = a_node("n2", nvidia_state="upgrade-required", is_skipped=True)
     last = written_off(a_deleted_campaign(RolloutPhase.WAVING, at_work, given, **story), LEAVE)
-    assert last[-1] == "nodes keep the skip label, else NVIDIA's controller may move them: n2"
+    assert last[-1] == "nodes keep the skip label, otherwise NVIDIA's controller may move them: n2"
 
 
 def test_a_pool_whose_change_nobody_has_proved_stays_paused_and_the_canarys_own_goes() -> None:
@@ -335,7 +335,7 @@ def test_a_pool_whose_change_nobody_has_proved_stays_paused_and_the_canarys_own_
         "spring/remove-pool/gpu-canary@4"
     ]
     then = a_deleted_campaign(RolloutPhase.BAKING, an_old_node(), machine_pools=(still,), operator=an_operator())
-    assert written_off(then, LEAVE) == ("pools stay paused, since nobody has proved what they would get: worker",)
+    assert written_off(then, LEAVE) == ("pools stay paused, since what they would get is unproven: worker",)
     proved = a_deleted_campaign(RolloutPhase.WAVING, an_old_node(), machine_pools=(still,))
     assert not any(isinstance(act, PausePool) for act in acts(first, LEAVE))
     assert leaving.course_of(proved, LEAVE, NOW, None).acts != ()

@@ -43,7 +43,7 @@ def test_every_gpu_has_to_keep_the_limit_and_the_worst_is_named() -> None:
     found = held(FAST, figures=rates(670.0, 588.25, 660.0))
     assert (found.verdict, found.detail) == (
         GateVerdict.FAILED,
-        "matrix-bf16 of GPU-1 is 588.25 TFLOP/s, and has to be at least 600",
+        "matrix-bf16 of GPU-1 is 588.25 TFLOP/s, and must be at least 600",
     )
 
 
@@ -76,7 +76,7 @@ def test_a_figure_without_limits_has_to_be_there_at_least() -> None:
             (Unmeasured(name="matrix-bf16", node="n1", gpu="GPU-1", why="out of memory"),),
             "matrix-bf16 of GPU-1 was not measured: out of memory",
         ),
-        (rates(670.0, math.nan), (), "matrix-bf16 of GPU-1 is no number"),
+        (rates(670.0, math.nan), (), "matrix-bf16 of GPU-1 is not a number"),
     ],
     ids=["nothing", "something else", "not on every GPU", "not a number"],
 )

@@ -67,7 +67,7 @@ def test_a_pool_with_nodes_in_it_is_not_removed() -> None:
 def test_the_others_are_paused_before_the_canarys_pool_is_made() -> None:
     acts, (held,) = marks.prepare(view(WORKER, pool="gpu-canary"), {"n1"})
     assert acts == (pause(WORKER),)
-    assert explain.why(held) == "MachineConfigPool worker is to be paused"
+    assert explain.why(held) == "MachineConfigPool worker is being paused"
     assert marks.prepare(view(OURS, pool="gpu-canary"), {"n1"})[0] == (MakePool(rollout=ROLLOUT, name="gpu-canary"),)
 
 
@@ -121,7 +121,7 @@ def test_the_way_back_of_what_people_move_pauses_the_pools_again_and_leaves_them
     course = step_reverting(kept)
     assert (course.acts, course.record.phase) == ((), RolloutPhase.REVERTED)
     (told,) = machine_pools.told(view(OURS, phase=RolloutPhase.REVERTED, mode=Mode.BY_HAND))
-    assert "It stays paused: resuming it takes what was undone to its nodes" in explain.next_step(told)
+    assert "It stays paused: resuming it would bring what was undone to its nodes" in explain.next_step(told)
 
 
 def test_a_pool_that_is_not_there_is_named_before_anything_is_written() -> None:
@@ -148,7 +148,7 @@ def test_of_paused_pools_the_one_whose_clock_ends_first_is_told(
 def test_who_paused_a_pool_is_told() -> None:
     (ours,), (left,) = machine_pools.told(view(OURS)), machine_pools.told(view(LEFT))
     assert "paused by rollout spring" in explain.why(ours)
-    assert explain.next_step(ours).startswith("It is resumed when the canary has proved itself")
+    assert explain.next_step(ours).startswith("It is resumed when the canary has passed")
     assert "paused by rollout winter" in explain.why(left)
 
 

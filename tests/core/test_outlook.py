@@ -67,9 +67,9 @@ def test_in_the_waves_the_fleet_goes_on_at_the_pace_of_those_that_are_through() 
     nobody = view(RolloutPhase.WAVING, record={"history": waving}, now=1000.0)
     assert outlook(nobody) is None, "however long the canary waited for a commit"
     two = view(RolloutPhase.WAVING, record={"history": waving}, done=2, now=1000.0)
-    assert outlook(two) == Outlook(seconds=4 * 50.0 + 60, rests_on="the pace of the 2 nodes that are through")
+    assert outlook(two) == Outlook(seconds=4 * 50.0 + 60, rests_on="the pace of the 2 nodes that are done")
     second = view(RolloutPhase.WAVING, record={"history": waving, "wave": 1}, done=5, now=1460.0)
-    assert outlook(second) == Outlook(seconds=100.0, rests_on="the pace of the 5 nodes that are through")
+    assert outlook(second) == Outlook(seconds=100.0, rests_on="the pace of the 5 nodes that are done")
     long_ago = view(RolloutPhase.WAVING, record={"history": waving[-1:], "wave": 1}, done=5, now=1460.0)
     assert outlook(long_ago) is None, "when the waves began is not known any more"
     everybody = view(RolloutPhase.WAVING, record={"history": waving, "wave": 1}, done=6, now=1460.0)

@@ -246,7 +246,7 @@ def test_a_fleet_in_which_nobody_moves_although_somebody_could_is_woken_again_an
     woken_at = [second for second in range(250) if story.look(T + second).woken_for]
     assert woken_at == [10, 30, 70, 130, 190]
     (wait,) = story.look(T + 250).waits
-    assert "nobody moves, and the controller was woken 5 times" in pace_told.why_waits(wait)
+    assert "no node moves, and the controller was woken 5 times" in pace_told.why_waits(wait)
 
 
 def test_nobody_is_woken_for_a_turn_that_the_limit_does_not_allow() -> None:
@@ -488,12 +488,12 @@ def test_what_each_node_waits_for() -> None:
     assert {wait.node: pace_told.why_waits(wait) for wait in story.look(T).waits} == {
         "n1": "waits for its turn",
         "n2": "is left out: somebody marked it with nvidia.com/gpu-driver-upgrade.skip=true",
-        "n3": "waits until its pods have left (jobs/train-0 and 2 more)",
+        "n3": "waits for its pods to leave (jobs/train-0 and 2 more)",
         "n4": "waits for its driver pod to become Ready (ImagePullBackOff)",
-        "n5": "waits for the maintenance operator to free it",
-        "n6": "was given up by the controller; mend it, then `seatrial node retry n6`",
-        "n7": "is in a state that the controller does not know, and stays there; correct the label",
-        "n8": "lacks nothing: the controller has to look",
+        "n5": "waits for the maintenance operator to drain it",
+        "n6": "failed, says the controller; fix it, then `seatrial node retry n6`",
+        "n7": "is stuck in a state that the controller does not know; correct the label",
+        "n8": "is ready: the controller has to look",
     }
 
 
@@ -552,5 +552,7 @@ def test_a_wait_that_nobody_had_to_end_costs_nothing() -> None:
 
 
 def test_what_is_known_of_the_release_is_said() -> None:
-    assert pace_told.assumption(None).startswith("the operator's release is not known; assumed that it hears the skip")
+    assert pace_told.assumption(None).startswith(
+        "the operator's release is unknown; assuming that it reacts to the skip"
+    )
     assert pace_told.assumption(OperatorVersion.parse("v25.3.1")) == "GPU Operator v25.3.1: watches any label of a node"

@@ -324,7 +324,7 @@ def test_an_unknown_operator_is_not_planned_around() -> None:
     running = without(example("ok-4"), Component.GPU_OPERATOR)
     plan = made(running, example("ok-5"))
     assert plan.has_unknowns
-    assert any(each.message.startswith("gpu_operator is to become v26.7.0") for each in plan.doubts)
+    assert any(each.message.startswith("gpu_operator should become v26.7.0") for each in plan.doubts)
 
 
 def test_other_hardware_in_the_target_is_noted_and_not_planned_for() -> None:

@@ -98,7 +98,7 @@ def test_every_other_campaign_and_every_missing_right_is_named() -> None:
 def test_a_canary_that_was_named_and_will_not_do_is_told_with_the_reason() -> None:
     nodes = (an_old_node(), an_old_node("n2", is_cordoned=True))
     held = why_not(*nodes, campaign={"canary": Canary(nodes=("n1", "n2", "n9"))})
-    why = "n2: it is cordoned; n9: it is no member"
+    why = "n2: it is cordoned; n9: it is not a member"
     assert held == told(HoldCode.NO_CANARY, wanted=3, found=1, why=why)
 
 

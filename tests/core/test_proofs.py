@@ -40,24 +40,24 @@ def test_hours_that_count_hours_with_data_and_hours_at_work_are_three_figures() 
     assert told[0] == "6 h of 2 d count as evidence: every gate passed before and after."
     assert told[1] == "8 h of 10 h have data of every canary; time without data counts for nothing."
     assert told[2] == "1 h more with data will count once the next round of gates passes."
-    assert told[3] == "The canary worked for 32.0 GPU-hours, 50% of what was watched."
+    assert told[3] == "The canary was busy for 32.0 GPU-hours, 50% of the time watched."
 
 
 def test_what_is_excluded_is_said_with_how_sure_one_is() -> None:
     told = sentences(explained(seen()))[4]
     counts = "ecc-uncorrected-volatile: 0 in 64.0 GPU-hours, 0 in 128.0 on nodes like it; "
     assert told.startswith(f"{counts}more than one in ")
-    assert told.endswith(" GPU-hours under load is excluded at 99%.")
+    assert told.endswith(" GPU-hours under load is ruled out at 99%.")
 
 
 def test_an_idle_canary_proves_little_and_that_is_said() -> None:
     told = sentences(explained(seen(load=0.0)))
-    assert any("stood idle" in each for each in told)
-    assert any("without load that excludes nothing" in each for each in told)
+    assert any("was idle" in each for each in told)
+    assert any("without load that rules out nothing" in each for each in told)
 
 
 def test_a_kind_of_event_that_nobody_tells_is_unknown() -> None:
-    assert "xid: nobody tells it, so nothing is known." in sentences(explained(seen()))
+    assert "xid: no data, so nothing is known." in sentences(explained(seen()))
 
 
 def test_events_that_came_too_often_are_told_as_such() -> None:
@@ -68,7 +68,7 @@ def test_events_that_came_too_often_are_told_as_such() -> None:
 
 def test_without_anybody_who_watches_it_says_what_is_not_seen() -> None:
     told = sentences(explained(None))
-    assert "Nobody watches between the rounds" in told[1]
+    assert "Nothing watches between the rounds" in told[1]
     assert "Nothing is proven about speed" in told[-1]
 
 
@@ -77,10 +77,10 @@ def test_a_loss_that_was_found_is_told_and_speaks_against_the_upgrade() -> None:
     found = explained(None, compared=Compared(comparisons=(lossy,), is_measured=True))
     assert found.is_failed
     *_, told, rate = sentences(found)
-    assert rate == "At most 1% of sound upgrades are taken back for such losses, however often we look."
+    assert rate == "At most 1% of good upgrades are rolled back for such losses, however often we look."
     assert told.startswith("matrix-fp32 of c lost 5.")
     assert told.endswith(
-        "(6 rounds, held against itself before the upgrade and 3 nodes like it): that is the upgrade's."
+        "(6 rounds, compared with itself before the upgrade and 3 nodes like it): the upgrade caused it."
     )
 
 
@@ -89,7 +89,7 @@ def test_what_is_asked_to_be_excluded_is_told_and_is_part_of_enough(rounds: int,
     compared = Compared(comparisons=an_upgrade(rounds=rounds, spread=0.002).comparisons, is_measured=True)
     record = a_campaign_record(RolloutPhase.BAKING, canaries=("c",), baked_seconds=48 * HOUR, compared=compared)
     found = proven(record, replace(CAMPAIGN, bake=Bake(seconds=48 * HOUR, exclude=0.03)), NOW)
-    assert sentences(found)[-2] == f"A loss of 3% has to be excluded before the fleet follows, {said}"
+    assert sentences(found)[-2] == f"A loss of 3% has to be ruled out before the fleet follows, {said}"
     assert found.is_enough is (rounds == 20)
 
 

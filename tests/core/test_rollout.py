@@ -205,7 +205,7 @@ def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
 def test_an_act_carries_the_words_of_its_commit() -> None:
     (act,) = course_of(reverting(canary(), source=IN_GIT, operator=FORWARD), careful(**BY_GIT)).acts
     assert isinstance(act, RevertCommits)
-    assert act.message == Message(body="Taken back: Xid 79. The entry is marked bad.")
+    assert act.message == Message(body="Reverted: Xid 79. The entry is marked bad.")
 
 
 def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:
@@ -426,7 +426,7 @@ def test_a_gate_whose_pod_is_not_let_in_is_named_with_the_reason_and_not_asked_t
     refused = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity", kept_out_of="trials")
     course = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(refused,)))
     assert (codes(course), course.acts) == ([HoldCode.GATE_REFUSED], ())
-    assert "the pod of gate smoke for n1 is not let into namespace trials: violates" in explain.why(course.holds[0])
+    assert "the pod of gate smoke for n1 is not admitted to namespace trials: violates" in explain.why(course.holds[0])
     assert course.holds[0].until is not None, "it is known when we give up on it"
     again = a_measurement(GateVerdict.UNKNOWN, detail="no image")
     tried = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(again,)))
@@ -478,8 +478,8 @@ def test_a_round_that_takes_longer_than_it_may_is_not_looked_at_without_a_pause(
     ("nodes", "why"),
     [
         ((waiting(),), "canary n1 is gone"),
-        ((canary(is_requested=True),), "canary n1 is asked to be upgraded again"),
-        ((a_node(phase=NodePhase.UPGRADE_REQUIRED),), "canary n1 is at work again"),
+        ((canary(is_requested=True),), "somebody asked for another upgrade of canary n1"),
+        ((a_node(phase=NodePhase.UPGRADE_REQUIRED),), "canary n1 is being upgraded again"),
         ((an_old_node(phase=NodePhase.UPGRADE_DONE),), "canary n1 does not run 580.105.08 any more"),
     ],
 )
@@ -868,7 +868,7 @@ def test_a_dead_canary_keeps_the_way_back_open_only_until_a_person_takes_it_out(
         if dead.facts.is_ready
         else "not Ready, no driver pod, still cordoned by us"
     )
-    assert record.history[-1].why == f"Xid 79; taken out by a person and left as they are: n1 ({how})"
+    assert record.history[-1].why == f"Xid 79; skipped by somebody and left as they are: n1 ({how})"
 
 
 def test_any_node_on_the_way_back_can_be_taken_out_and_the_others_are_waited_for() -> None:
@@ -1096,7 +1096,7 @@ def test_a_node_that_nvidias_controller_gave_up_is_told_as_failed_with_what_to_d
     seen = at(phase, *nodes, record=BAKING | PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
     held = next(held for held in decide(seen, careful(), NOW).holds if held.subject == "n2")
     assert held.code is HoldCode.FAILED
-    assert "NVIDIA's own upgrade controller has it at upgrade-failed, and does not say why" in explain.why(held)
+    assert "NVIDIA's own upgrade controller has it at upgrade-failed, without a reason" in explain.why(held)
     assert "Module nvidia is in use" in explain.why(held)
     assert "`seatrial node retry n2`" in explain.next_step(held)
     assert "nvidia.com/gpu-driver-upgrade-state to upgrade-required" in explain.next_step(held)

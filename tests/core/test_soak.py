@@ -64,7 +64,7 @@ def test_before_the_bake_it_is_not_asked_and_keeps_no_canary_closed() -> None:
 def test_where_nobody_watches_it_is_left_out_since_its_work_would_not_count() -> None:
     seen = replace(in_round(exposed=None), telemetry=None)
     (row,) = (each for each in course_of(seen).record.gates if each.gate == "soak")
-    assert row.detail == "nobody watches, so its work would not count"
+    assert row.detail == "nothing watches, so its work would not count"
 
 
 def test_one_that_gave_way_is_left_out_and_not_asked_again() -> None:
@@ -89,4 +89,4 @@ def test_its_hours_are_load_and_told_apart(ours: list[str], soaked: float) -> No
     assert (exposed.loaded_gpu_hours, exposed.soaked_gpu_hours, exposed.load) == (2.0, soaked, 1.0)
     record = a_campaign_record(RolloutPhase.BAKING, exposed=exposed)
     told = " ".join(proofs.sentences(proofs.proven(record, CAMPAIGN, 3600.0)))
-    assert ("2.0 of them for gates alone" in told) is bool(soaked)
+    assert ("2.0 of them for gates only" in told) is bool(soaked)

@@ -34,10 +34,10 @@ def test_a_figure_says_what_it_excludes_and_against_what_it_was_held() -> None:
     (told,) = sentences(found)
     assert told.startswith("matrix-fp32 of c: a loss of more than 0.")
     assert told.endswith(
-        "% is excluded at 99% (20 rounds, held against itself before the upgrade and 3 nodes like it)."
+        "% is ruled out at 99% (20 rounds, compared with itself before the upgrade and 3 nodes like it)."
     )
     assert found.excluded == pytest.approx(0.006, abs=0.004)
-    assert line(found) == f"1 figure compared: a loss of more than {found.excluded:.1%} is excluded"
+    assert line(found) == f"1 figure compared: a loss of more than {found.excluded:.1%} is ruled out"
 
 
 def test_a_figure_that_does_not_exclude_enough_says_how_long_it_takes_yet() -> None:
@@ -50,12 +50,12 @@ def test_a_figure_that_does_not_exclude_enough_says_how_long_it_takes_yet() -> N
 
 def test_a_loss_that_is_near_the_asked_one_is_never_excluded_and_that_is_said() -> None:
     (told,) = sentences(told_of(compared(losses={"c": 0.029}, rounds=2, spread=0.01)))
-    assert told.endswith("; at this pace 3% never is.")
+    assert told.endswith("; 3% never is at this pace.")
 
 
 def test_without_nodes_like_it_a_figure_is_held_against_itself_alone() -> None:
     (told,) = sentences(told_of(compared(controls=())))
-    assert "held against itself before the upgrade)" in told
+    assert "compared with itself before the upgrade)" in told
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_what_cannot_be_known_is_said_with_its_reason(upgrade: dict[str, Any], s
     assert sentences(found)[0] == UNPROVEN
     assert said in sentences(found)[1]
     assert found.excluded is None
-    assert line(found) == "1 figure compared: no loss is excluded yet"
+    assert line(found) == "1 figure compared: no loss is ruled out yet"
 
 
 def test_a_figure_that_was_held_back_before_says_that_it_is_blind() -> None:
     held = told_of(compared(held_back="power-limit", under={"sm_mhz": 1455.0}))
     plain, clock = sentences(held)
-    assert "a limit, such as that of power, held it back before the upgrade" in plain
+    assert "a limit, such as power, capped it before the upgrade" in plain
     assert clock.startswith("matrix-fp32 per clock of c: a loss of more than ")
     assert [each.is_asked for each in held.speeds] == [False, True]
 
@@ -84,7 +84,7 @@ def test_a_figure_that_was_held_back_before_says_that_it_is_blind() -> None:
 def test_a_loss_beside_nodes_that_wander_as_far_is_nobodys() -> None:
     found = told_of(compared(losses={"c": 0.05, "k1": 0.04}, rounds=12))
     (told,) = sentences(found)
-    assert "wandered nearly as far" in told
+    assert "drifted nearly as far" in told
     assert not found.is_failed
 
 
@@ -101,9 +101,9 @@ def test_who_is_left_out_is_named_and_so_are_gates_that_nobody_compares() -> Non
         missing=(Missing(node="k1", why="it is cordoned"),),
     )
     assert told_of(left, Campaign(gates=(SPEED, OWN))).not_compared == (
-        "Of own nothing is compared: it was not measured before the upgrade, or yields no rate or time.",
+        "Nothing of own is compared: it was not measured before the upgrade, or has no rate or time.",
         "Not measured before the upgrade, so not compared: c (its GPUs are in use by ml/train).",
-        "Not measured before the upgrade, so nothing is held against it: k9 (it is gone).",
+        "Not measured before the upgrade, so not used for comparison: k9 (it is gone).",
         "Left out of the last round: k1 (it is cordoned).",
     )
 

@@ -107,7 +107,7 @@ def test_work_that_was_started_again_on_the_new_driver_fails_the_gate() -> None:
     found = asked(work(restarted_at=loaded_at + 60))
     assert (found.verdict, found.detail) == (
         GateVerdict.FAILED,
-        "jobs/train-0 was started again since the driver was loaded",
+        "jobs/train-0 restarted since the driver was loaded",
     )
     assert asked(work(restarted_at=loaded_at - 60)).verdict is GateVerdict.PENDING
 

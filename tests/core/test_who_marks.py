@@ -137,7 +137,7 @@ def test_more_failures_in_the_waves_than_may_be_stop_it_and_a_person_says_what_b
     assert (course.record.phase, course.record.rejected) == (RolloutPhase.WAVING, BUDGET)
     assert [held.code for held in course.holds] == [HoldCode.FAILURE_BUDGET]
     assert next_step(course.holds[0]) == (
-        "Look at each with `seatrial why NODE`, mend it, then `seatrial node retry NODE`; or raise limits.maxFailed; "
+        "Check each with `seatrial why NODE`, fix it, then `seatrial node retry NODE`; or raise limits.maxFailed; "
         "or go back with `seatrial rollout abort spring --reason ...`, which marks the entry bad."
     )
     held = seen_at(course.record, *seen.nodes.values())
@@ -253,11 +253,11 @@ def test_a_pause_before_the_abort_changes_nothing_about_that() -> None:
 @pytest.mark.parametrize(
     ("changes", "wish", "body"),
     [
-        ({}, {}, "Taken back: enough. The entry is not marked bad: seatrial found nothing against the version."),
-        ({}, {"marks_bad": True}, "Taken back: enough. The entry is marked bad."),
-        ({"rejected": "Xid 79"}, {}, "Taken back: enough. The entry is marked bad: Xid 79."),
-        ({"rejected": "enough"}, {}, "Taken back: enough. The entry is marked bad."),
-        ({}, {"has_source": False}, "Taken back: enough."),
+        ({}, {}, "Reverted: enough. The entry is not marked bad: seatrial found nothing wrong with the version."),
+        ({}, {"marks_bad": True}, "Reverted: enough. The entry is marked bad."),
+        ({"rejected": "Xid 79"}, {}, "Reverted: enough. The entry is marked bad: Xid 79."),
+        ({"rejected": "enough"}, {}, "Reverted: enough. The entry is marked bad."),
+        ({}, {"has_source": False}, "Reverted: enough."),
     ],
 )
 def test_the_commit_that_takes_it_back_says_what_becomes_of_the_entry(

@@ -286,7 +286,7 @@ def test_every_half_done_node_is_finished_as_announced(left: Left, account: Path
     assert left.fates(plan) == ANNOUNCED
     assert left.resource_versions() == before
     assert left.fleet.plane.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"] == []
-    assert "its cordon is somebody's (kubectl) and stays" in left.why(plan, "cordoned-before")
+    assert "somebody else's cordon (kubectl) stays" in left.why(plan, "cordoned-before")
     assert "its cordon is lifted" in left.why(plan, "mistaken-cordon")
     assert "somebody marked it skip" in left.why(plan, "skipped")
 

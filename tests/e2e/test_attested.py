@@ -70,7 +70,7 @@ def test_a_gate_that_is_measured_asks_nobody(cluster: ControlPlane, rollout: dic
     assert rollout
     said = attest(cluster, "smoke", "--pass", "--because", "x")
     assert said.returncode == 1
-    assert "smoke is measured, and asks nobody; those that ask are signed." in said.stderr
+    assert "smoke is measured, and asks nobody; those that do are signed." in said.stderr
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_canary_that_nobody_sees_gains_nothing_and_goes_on_once_it_is_seen(wat
     explained = stage.run("bake", "explain", "unseen")
     assert explained.returncode == 11
     assert re.search(r"\b0 s of .* have data of every canary", explained.stdout)
-    assert f"There are no data at the moment: {canary}: load" in explained.stdout
+    assert f"There is no data at the moment: {canary}: load" in explained.stdout
     watched.exporters[canary].is_silent = False
     stage.wait_phase("Done")
     assert json.loads(stage.run("bake", "explain", "-o", "json").stdout)["proven"]["watched_hours"] >= 4 / 3600

@@ -177,7 +177,7 @@ def test_a_version_that_a_person_writes_during_the_bake_is_not_overruled(stage: 
     name = stage.canary
     stage.set_version("575.57.08")
     told = stage.wait_held("taken-over")
-    assert f"{RESOURCE} is to carry {stage.target}, but kubectl-edit wrote 575.57.08 there" in told
+    assert f"{RESOURCE} should have {stage.target}, but kubectl-edit wrote 575.57.08 there" in told
     stage.set_version(stage.running)
     assert stage.wait_holds("taken-over")["phase"] == "Canary"
     assert stage.condition("Progressing") == ("False", "TakenOver")
@@ -197,7 +197,7 @@ def test_what_a_syncer_puts_back_is_named_and_not_fought(stage: LightStage) -> N
     stage.wait_phase("Baking")
     with stage.synced(manager="argocd-controller", is_healing=True):
         told = stage.wait_held("written-by-another")
-        assert f"{RESOURCE} is to carry {stage.target}, but argocd-controller writes it from a repository" in told
+        assert f"{RESOURCE} should have {stage.target}, but argocd-controller writes it from a repository" in told
         assert stage.status()["phase"] == "Canary"
         assert len(stage.writes("clusterpolicies")) == 1, "we wrote once, and never again"
         stage.do("rollout", "abort", "healed", "--reason", "the repository has it", "-y")

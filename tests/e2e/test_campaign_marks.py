@@ -62,8 +62,8 @@ def test_an_abort_by_a_person_leaves_the_entry_unmarked_and_says_so_before_and_a
     assert not [subject for subject in stage.remote_log() if subject.startswith("Mark ")]
     stage.fetched()
     told = " ".join(stage.git("log", "-1", "--format=%b", "origin/main").split())
-    assert "Taken back: the wrong version." in told
-    assert "The entry is not marked bad: seatrial found nothing against the version." in told
+    assert "Reverted: the wrong version." in told
+    assert "The entry is not marked bad: seatrial found nothing wrong with the version." in told
     assert not stage.marks()
 
 
@@ -139,7 +139,7 @@ def test_more_failed_nodes_than_may_be_stop_the_waves_and_who_goes_back_marks_th
     try:
         stage.begin("budget", canary={"nodes": [canary]}, limits=limits, **straight(stage))
         told = stage.wait_held("failure-budget")
-        assert "2 nodes have failed" in told
+        assert "2 nodes failed" in told
         stage.wait(lambda: bool(stage.campaign().get("rejected")), "the verdict to be on record")
         assert stage.status()["phase"] == "Waving", "a person says what becomes of those that are done"
         assert marked(stage) == ""

@@ -111,7 +111,7 @@ def test_every_kind_of_consumer_is_gone_before_the_driver_and_comes_back(play: P
         fleet.set_driver_version(stage.target)
         stage.wait_upgraded(*(name for name in fleet.nodes if name != third))
         stage.wait_held({third: "evicting"})
-        assert f"on their way out: 1, first {stuck}" in stage.why(third)
+        assert f"waiting for pod {stuck} to leave" in stage.why(third)
         assert stage.node(third)["labels"][consumers.CLIENT_LABEL] == PAUSED
         assert driver_restarts(stage.history, third) == []
         consumers.release(fleet, hanging)

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.cluster
 PREFIX = "opener"
 ON, OFF = {EVICTION: "true", DRAIN: "false"}, {EVICTION: "false", DRAIN: "false"}
 UNPROVEN = ("pod-restart-required", "validation-required", "uncordon-required")
-SLIPPED = "the node was opened while its driver was replaced, and pods came: 1, first"
-AGAIN = "Cordoned the node again: it was opened"
+SLIPPED = "somebody uncordoned the node while its driver was replaced, and pod"
+AGAIN = "Cordoned the node again: it was uncordoned"
 
 
 @pytest.fixture(scope="module")

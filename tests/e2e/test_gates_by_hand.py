@@ -117,7 +117,7 @@ def test_gpus_that_are_in_use_stay_in_use(
         place.kubectl("delete", "pod", "tenant", "-n", NAMESPACE, "--grace-period=0", "--force")
     assert told(capsys)["smoke-infer"] == (
         "unknown",
-        f"it asks for 1 GPUs, and 2 of the 2 of {NODE} are in use; nobody is evicted for a gate",
+        f"it asks for 1 GPUs, and 2 of the 2 of {NODE} are in use; no pod is evicted for a gate",
     )
     assert runs.runs == []
 

@@ -108,4 +108,4 @@ def test_gpus_that_somebody_has_claimed_stay_theirs(place: ControlPlane, capsys:
         place.kubectl("delete", "pod", "tenant", "-n", NAMESPACE, "--grace-period=0", "--force")
         place.kubectl("delete", "resourceclaim", "tenants", "-n", NAMESPACE)
     (gate,) = json.loads(capsys.readouterr().out)["gates"]
-    assert gate["why"] == f"it asks for 1 GPUs, and 2 of the 2 of {NODE} are in use; nobody is evicted for a gate"
+    assert gate["why"] == f"it asks for 1 GPUs, and 2 of the 2 of {NODE} are in use; no pod is evicted for a gate"

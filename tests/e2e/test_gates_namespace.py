@@ -73,7 +73,7 @@ def test_a_gate_that_the_namespace_does_not_let_in_is_told_and_goes_on_once_the_
     shown = stage.run("status", "refused", "-o", "json")
     assert shown.returncode == ExitCode.HELD, "somebody is asked for"
     (told,) = [each for each in json.loads(shown.stdout)["holds"] if each["code"] == "gate-refused"]
-    assert f"the pod of gate train for {stage.canary} is not let into namespace {GATES}: {VIOLATION}" in told["why"]
+    assert f"the pod of gate train for {stage.canary} is not admitted to namespace {GATES}: {VIOLATION}" in told["why"]
     assert "allowPrivilegeEscalation != false" in told["why"], "the API server's own reason"
     assert "raise the level of the gates' namespace" in told["next"]
     assert ENFORCE in told["next"]

@@ -160,7 +160,7 @@ def test_a_tenant_that_is_started_again_under_the_new_driver_takes_it_back(stage
         crash(stage, team)
         stage.wait_phase("Reverting")
     stage.wait_phase("Reverted")
-    assert "was started again since the driver was loaded" in stage.campaign()["why"]
+    assert "restarted since the driver was loaded" in stage.campaign()["why"]
 
 
 def crash(stage: LightStage, team: Workload) -> None:

@@ -64,7 +64,7 @@ def test_a_rollout_carries_our_finalizer_before_anything_is_written_for_it(stage
     first = next(each for each in stage.writes("gpurollouts") if each.verb == "patch")
     assert first.subresource != "status"
     delete(stage, "guarded")
-    assert "Deleted; nothing is left half-way, nodes keep their driver and record" in told(stage, "guarded")
+    assert "Deleted; nothing is left half-way, and nodes keep their driver and record" in told(stage, "guarded")
 
 
 def test_deleted_mid_wave_and_left_it_takes_its_marks_off_and_tells_what_stays(stage: LightStage) -> None:
@@ -90,7 +90,7 @@ def test_deleted_mid_wave_and_led_back_everything_is_as_it_was(stage: LightStage
     assert set(stage.fleet.driver_versions().values()) == {stage.running}
     assert not stage.marks()
     assert not stage.cordoned()
-    assert "Deleted; nothing is left half-way, nodes keep their driver and record" in told(stage, "led-back")
+    assert "Deleted; nothing is left half-way, and nodes keep their driver and record" in told(stage, "led-back")
 
 
 def test_a_rollout_without_a_campaign_leaves_nobody_half_way(stage: LightStage) -> None:

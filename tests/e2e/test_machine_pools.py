@@ -140,7 +140,7 @@ def test_a_failed_openshift_stays_away_from_the_fleet_until_a_person_lets_it_thr
     assert pause(stage) == (True, "failing")
     assert pools(stage) == {"worker"}
     why = " ".join(stage.run("why", "failing").stdout.split())
-    assert "It stays paused: resuming it takes what was undone to its nodes" in why
+    assert "It stays paused: resuming it would bring what was undone to its nodes" in why
 
     stage.begin("again", **step(stage))
     stage.wait(lambda: pause(stage) == (True, "again"), "the next rollout to take the pause over")

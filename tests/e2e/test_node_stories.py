@@ -86,7 +86,7 @@ def test_a_budget_that_allows_nothing_is_honoured_named_and_outwaited(play: Play
         stage.patch(podDeletion={"timeoutSeconds": 1})
         stage.wait_state(node, "upgrade-failed")
         assert stage.history.latest()[node].is_cordoned
-        assert "GPU pods did not leave in time; nothing was deleted by force" in stage.run("why", node).stdout
+        assert "GPU pods did not leave in time; none was force-deleted" in stage.run("why", node).stdout
         assert not has_left(stage.history, "service")
         asked = [each for each in stage.evictions() if each.namespace == workload.namespace]
         assert {each.code for each in asked} == {429}

@@ -141,7 +141,7 @@ def test_the_chain_is_shown_first_and_a_start_cut_short_is_completed(stage: Stag
 
     other = stage.start("-y", "--gate", "smoke=registry.example/smoke:1")
     assert other.returncode == ExitCode.ERROR
-    assert f"rollout {DRIVER} is there already, and its spec.gates is another" in other.stderr
+    assert f"rollout {DRIVER} already exists, and its spec.gates differs" in other.stderr
 
 
 def test_the_driver_goes_first_and_the_firmware_waits_for_it(stage: Stage) -> None:
@@ -162,7 +162,10 @@ def test_people_are_told_whose_turn_it_is_and_the_canary_bakes_before_the_others
     progressing = next(each for each in stage.status(FIRMWARE)["conditions"] if each["type"] == "Progressing")
     assert (progressing["status"], progressing["reason"]) == ("False", "ByHandPending")
     why = " ".join(stage.run("why", "--rollout", FIRMWARE, FIRMWARE).stdout.split())
-    assert f"firmware_cx7 is moved by people, {OLD_FIRMWARE} to {NEW_FIRMWARE}, and not seen yet on {canary}" in why
+    assert (
+        f"firmware_cx7 is upgraded manually, from {OLD_FIRMWARE} to {NEW_FIRMWARE}, and not there yet on {canary}"
+        in why
+    )
     assert f"`seatrial rollout observed firmware_cx7 {NEW_FIRMWARE} {canary}`" in why
 
     stage.do("rollout", "observed", "firmware_cx7", NEW_FIRMWARE, canary)

@@ -226,7 +226,7 @@ def test_orphaned_driver_pods_are_nobodys_until_somebody_asks_scenarios_52_53_74
     with play("orphans") as stage:
         fleet.orphan_driver_pods(stage.target)
         why = stage.wait_held(dict.fromkeys(fleet.nodes, "driver-orphaned"))
-        assert f"{fleet.driver_pods()[first]['metadata']['name']} belongs to nobody" in why[first]
+        assert f"{fleet.driver_pods()[first]['metadata']['name']} is orphaned" in why[first]
         assert [node for node in fleet.nodes if stage.was_cordoned(node)] == []
         assert uids(fleet.driver_pods()) == drivers
 

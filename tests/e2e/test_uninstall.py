@@ -88,7 +88,7 @@ def test_uninstalled_mid_wave_the_rollout_stays_and_every_node_is_open_and_witho
         assert "would lose our labels and annotations" in told
         assert (ours(stage), finalizers(stage)) == (before, [keys.FINALIZER]), "a dry run writes nothing"
         said = stage.do("uninstall", *LEASE)
-        assert "GPURollout spring is left. It stays, and goes on when a controller runs again" in said
+        assert "GPURollout spring is left. It stays, and continues when a controller runs again" in said
         assert (ours(stage), finalizers(stage)) == ({}, [])
         assert not stage.marks()
         stage.history.wait_for(lambda: not stage.cordoned(), what="every node to be open", timeout_seconds=20)
@@ -107,7 +107,7 @@ def test_a_node_that_nobody_has_proved_stays_closed_and_is_named(stage: LightSta
     stage.wait(lambda: done(stage) == set(others), "the others to be done")
     with nobody_leads(stage):
         said = stage.do("uninstall", *LEASE)
-        assert f"Node {broken} stays as it is: we closed it, and its driver is not proven" in said
+        assert f"Node {broken} stays as it is: we cordoned it, and its driver is not validated" in said
         assert f"{len(others)} nodes lost our labels and annotations" in said
         assert ours(stage).keys() == {broken}
         assert finalizers(stage) == []

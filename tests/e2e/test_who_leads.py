@@ -82,7 +82,7 @@ def test_a_dead_controller_is_told_with_since_when_and_exit_code_12(play: Play) 
             answer = stage.run("why", subject)
             assert answer.returncode == 12, answer.stdout
             assert "no controller is in charge" in answer.stdout
-            assert "has gone silent" in answer.stdout
+            assert "stopped responding" in answer.stdout
         stage.controller.start()
         waiting.wait_for(
             lambda: json.loads(stage.run("status", "-o", "json").stdout)["leader"]["leading"],

@@ -84,7 +84,7 @@ def test_an_application_that_is_skipped_never_applies_a_revert(stage: LightStage
         app.skip()
         stage.do("rollout", "abort", "skipped", "--reason", "let it be", "-y")
         held = told(stage, "sync-stopped", saying="skip-reconcile")
-        assert "what is reverted in Git does not reach the cluster either" in held["next"]
+        assert "a revert in Git does not reach the cluster either" in held["next"]
         assert version(stage) == stage.target
         app.skip(is_skipped=False)
         app.poke()
@@ -116,7 +116,7 @@ def test_between_two_looks_it_is_said_what_the_cluster_has_and_a_webhook_ends_th
         at = app.applied[-1]
         stage.begin("rarely", **stage.by_git())
         held = told(stage, "publish-pending", saying=at[:12])
-        assert f"Application argocd/{app.name} of Argo CD, which has {at[:12]} in the cluster now" in held["next"]
+        assert f"Application argocd/{app.name} of Argo CD, now at {at[:12]}, applies our commit" in held["next"]
         assert f"`argocd app get {app.name} --refresh`" in held["next"]
         app.poke()
         stage.wait_phase("Done")
@@ -131,8 +131,11 @@ def test_a_sync_wave_that_does_not_get_healthy_is_named_and_the_commit_behind_it
         wait_committed(stage)
         app.poke()
         held = told(stage, "sync-waiting", saying="waiting for healthy state of apps/Deployment/first")
-        assert f"Application argocd/{app.name} of Argo CD, which brings it into the cluster, waits" in held["why"]
-        assert f"see to what Application argocd/{app.name} of Argo CD waits for" in held["next"]
+        assert (
+            f"Application argocd/{app.name} of Argo CD, which applies it to the cluster, is itself waiting"
+            in held["why"]
+        )
+        assert f"check what Application argocd/{app.name} of Argo CD waits for" in held["next"]
         assert version(stage) == stage.running, "Argo CD applies the wave of the ClusterPolicy after the one before it"
         assert not stage.touched()
         stage.plane.kubectl("scale", "deployment", "first", "-n", "default", "--replicas=0")
@@ -145,7 +148,7 @@ def test_what_self_heal_would_undo_is_not_written_at_all(stage: LightStage, argo
     with application(argo, stage, is_healing=True):
         stage.begin("direct")
         held = told(stage, "written-by-another")
-        assert f"{RESOURCE} is to carry {stage.target}, but argocd-controller writes it" in held["why"]
+        assert f"{RESOURCE} should have {stage.target}, but argocd-controller writes it" in held["why"]
         assert "spec.publish.via: git" in held["next"]
         stage.set_version(BAD)
         wait_version(stage, stage.running)
@@ -161,7 +164,7 @@ def test_self_heal_that_takes_over_in_the_middle_of_a_direct_rollout_is_named_an
     written = len(stage.writes("clusterpolicies"))
     with application(argo, stage, is_healing=True):
         held = told(stage, "written-by-another")
-        assert f"{RESOURCE} is to carry {stage.target}, but argocd-controller writes it" in held["why"]
+        assert f"{RESOURCE} should have {stage.target}, but argocd-controller writes it" in held["why"]
         assert version(stage) == stage.running
         stage.do("rollout", "abort", "taken", "--reason", "by git then", "-y")
         stage.wait_phase("Reverted")
@@ -178,9 +181,9 @@ def test_what_somebody_writes_over_our_commit_is_named_with_the_command_that_put
         app.poke()
         stage.wait_phase("Baking")
         stage.set_version(stage.running)
-        held = told(stage, "sync-overwritten", saying=f"kubectl-edit wrote {stage.running} over it")
-        assert f"Application argocd/{app.name} of Argo CD brought the commit into the cluster" in held["why"]
-        assert f"Have it put back what Git says: `argocd app sync {app.name}`" in held["next"]
+        held = told(stage, "sync-overwritten", saying=f"kubectl-edit overwrote it with {stage.running}")
+        assert f"Application argocd/{app.name} of Argo CD applied the commit" in held["why"]
+        assert f"Restore what Git says: `argocd app sync {app.name}`" in held["next"]
         app.sync()
         wait_version(stage, stage.target)
         stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})

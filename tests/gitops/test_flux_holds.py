@@ -59,7 +59,7 @@ def test_a_revert_that_a_suspended_kustomization_keeps_back_is_told(ground: Flux
         follower.suspend()
         stage.do("rollout", "abort", "kept-back", "--reason", "let it be", "-y")
         held = told(stage, "sync-stopped")
-        assert "what is reverted in Git does not reach the cluster either" in held["next"]
+        assert "a revert in Git does not reach the cluster either" in held["next"]
         assert stage.status()["phase"] == "Reverting"
         assert version(stage) == stage.target
         follower.resume()
@@ -74,10 +74,10 @@ def test_what_flux_cannot_apply_is_told_in_its_words_and_mended_by_a_commit(grou
         stage.commit("Break it", **{PUBLISHED: with_enabled(stage, "perhaps")})
         stage.begin(f"failing-{way}", **stage.by_git())
         held = told(stage, "sync-failed")
-        assert f"{KINDS[way]} flux-system/{follower.name} of Flux could not bring it into the cluster" in held["why"]
+        assert f"{KINDS[way]} flux-system/{follower.name} of Flux could not apply it to the cluster" in held["why"]
         assert "spec.driver.enabled" in held["why"]
         reconcile = f"`flux reconcile {KINDS[way].lower()} {follower.name} -n flux-system --with-source`"
-        assert f"{reconcile} has it try at once" in held["next"]
+        assert f"{reconcile} makes it try now" in held["next"]
         assert version(stage) == stage.running
         assert not stage.touched()
         wait_committed(stage)
@@ -93,7 +93,7 @@ def test_what_flux_looks_at_rarely_is_waited_for_until_a_webhook_tells_it(ground
         stage.begin(f"rarely-{way}", **stage.by_git())
         wait_committed(stage)
         held = told(stage, "publish-pending", saying=before[:12])
-        assert f"flux-system/{follower.name} of Flux, which has {before[:12]} in the cluster now" in held["next"]
+        assert f"flux-system/{follower.name} of Flux, now at {before[:12]}, applies our commit" in held["next"]
         assert f"`flux reconcile {KINDS[way].lower()} {follower.name} -n flux-system --with-source`" in held["next"]
         assert version(stage) == stage.running
         assert follower.applied[-1] == before
@@ -114,7 +114,7 @@ def test_a_kustomization_that_depends_on_another_is_said_to_wait_and_not_to_fail
         stage.begin("depends", **stage.by_git())
         held = told(stage, "sync-waiting", saying="dependency")
         assert f"dependency 'flux-system/{first.name}' is not ready" in held["why"]
-        assert f"see to what Kustomization flux-system/{follower.name} of Flux waits for" in held["next"]
+        assert f"check what Kustomization flux-system/{follower.name} of Flux waits for" in held["next"]
         assert version(stage) == stage.running
         assert not stage.touched()
         wait_committed(stage)
@@ -132,7 +132,7 @@ def test_a_commit_behind_one_whose_health_check_still_runs_waits_for_that(ground
         stage.wait(lambda: condition(follower.get(), "Ready").get("status") == "Unknown", "Flux to wait for it")
         stage.begin("behind", **stage.by_git())
         held = told(stage, "sync-waiting", saying="Running health checks")
-        assert f"Kustomization flux-system/{follower.name} of Flux, which brings it into the cluster" in held["why"]
+        assert f"Kustomization flux-system/{follower.name} of Flux, which applies it to the cluster" in held["why"]
         assert version(stage) == stage.running
         assert not stage.touched()
         stage.plane.kubectl("scale", "deployment", "slow", "-n", "default", "--replicas=0")
@@ -148,7 +148,7 @@ def test_what_drift_correction_would_undo_is_not_written_at_all(ground: FluxStag
     with WAYS[way](ground, interval=RARELY, is_healing=True):
         stage.begin(f"direct-{way}")
         held = told(stage, "written-by-another")
-        assert f"{RESOURCE} is to carry {stage.target}, but {MANAGERS[way]} writes it from a repository" in held["why"]
+        assert f"{RESOURCE} should have {stage.target}, but {MANAGERS[way]} writes it from a repository" in held["why"]
         assert "spec.publish.via: git" in held["next"]
         stage.set_version(BAD)
         wait_version(stage, stage.running)
@@ -164,9 +164,9 @@ def test_what_somebody_writes_over_our_commit_is_named_with_what_puts_it_back(gr
         stage.wait_phase("Baking")
         stage.set_version(stage.running)
         held = told(stage, "sync-overwritten")
-        assert f"{follower.name} of Flux brought the commit into the cluster" in held["why"]
-        assert f"kubectl-edit wrote {stage.running} over it" in held["why"]
-        assert f"Have it put back what Git says: `{RESTORES[way]} {follower.name} -n flux-system" in held["next"]
+        assert f"{follower.name} of Flux applied the commit" in held["why"]
+        assert f"kubectl-edit overwrote it with {stage.running}" in held["why"]
+        assert f"Restore what Git says: `{RESTORES[way]} {follower.name} -n flux-system" in held["next"]
         follower.restore()
         wait_version(stage, stage.target)
         stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})

@@ -47,7 +47,7 @@ def test_an_earlier_report_that_is_none_is_refused(tmp_path: Path, capsys: pytes
     with pytest.raises(SystemExit) as ended:
         command.main(["gpu-errors", "--since", str(file)])
     assert ended.value.code == ExitCode.USAGE
-    assert "is no report of seatrial-probe: it measures nothing" in capsys.readouterr().err
+    assert "is not a report of seatrial-probe: it measures nothing" in capsys.readouterr().err
 
 
 def test_the_help_names_every_payload(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,5 +72,5 @@ def test_a_figure_that_may_be_missing_is_no_reason_to_call_the_rest_unknown() ->
     notes.misses("xid", "dev/kmsg cannot be read")
     notes.measure("ecc", 0, "errors")
     assert notes.report("gpu-errors", "", 0.1).verdict is Verdict.MEASURED
-    notes.misses("ecc", "this GPU does not tell")
+    notes.misses("ecc", "this GPU does not report")
     assert notes.report("gpu-errors", "", 0.1).verdict is Verdict.UNKNOWN

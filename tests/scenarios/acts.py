@@ -1053,7 +1053,7 @@ def _commit(seen: Snapshot) -> Publish:
 
 def _revert(seen: Snapshot) -> RevertCommits:
     commit = seen.source.commit_of(PublishStep.CANARY) if seen.source is not None else ""
-    message = Message(body="Taken back: gate nccl failed: 3 % slower.")
+    message = Message(body="Reverted: gate nccl failed: 3 % slower.")
     return RevertCommits(rollout=seen.rollout.name, commits=(commit,), driver=NEW.version, message=message)
 
 

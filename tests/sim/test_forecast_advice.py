@@ -143,7 +143,7 @@ def test_where_nobody_can_be_moved_there_is_nothing_to_do() -> None:
             FAILING,
             replace(WELL, failed_max=3),
             "validation-timeout",
-            "More nodes fail than maxFailed 3 allows (the new driver was not proven in time)",
+            "More nodes fail than maxFailed 3 allows (the new driver was not validated in time)",
             "raise maxFailed",
         ),
         (
@@ -216,7 +216,7 @@ def test_where_nobody_can_be_moved_there_is_nothing_to_do() -> None:
             Why(HoldCode.PARALLEL_LIMIT),
             WELL,
             "",
-            "Nodes under way do not come to their end, and that uses up maxParallelUpgrades",
+            "Nodes under way do not finish, and use up maxParallelUpgrades",
             "seatrial why NODE",
         ),
     ],

@@ -211,7 +211,7 @@ def test_what_nobody_can_foresee_is_said_to_be_left_out() -> None:
     assert not_included(campaign) == (
         "the wait for a yes before waves",
         "the way of commits into the cluster",
-        "a bake that goes on until a loss of 2% is excluded",
+        "a bake that lasts until a loss of 2% is ruled out",
         "gates that fail, and the way back then",
     )
 

@@ -473,7 +473,7 @@ def test_a_member_without_a_gpu_and_one_that_is_dead_do_not_keep_a_campaign_from
 def test_an_act_outside_that_cannot_be_done_is_answered_with_why() -> None:
     world = a_world(POLICY)
     outcome = world.execute(publish(Via.DIRECT, resource="DaemonSet/driver"))
-    why = "DaemonSet/driver carries no driver version that could be written"
+    why = "DaemonSet/driver has no driver version that could be set"
     assert (outcome.result, outcome.detail) == (Result.FAILED, why)
 
 

@@ -118,7 +118,7 @@ ROWS = (
     Row(
         gate=a_gate("slow", leaves(REPORT), figures=at_least(400)),
         verdict=FAILED,
-        says="all-reduce of GPU-0 is 391.4 GB/s, and has to be at least 400",
+        says="all-reduce of GPU-0 is 391.4 GB/s, and must be at least 400",
     ),
     Row(gate=a_gate("bad", "echo the ring is open; exit 3"), verdict=FAILED, says="exit code 3: the ring is open"),
     Row(

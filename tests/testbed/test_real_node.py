@@ -300,7 +300,7 @@ def test_a_real_driver_manager_opens_the_node_and_the_controller_closes_it_again
     assert order == sorted(order)
     assert opened_unproven(history), "the driver manager opened the node too late to be seen"
     told = sea.plane.get("events", "-n", "default", "--field-selector", f"involvedObject.name={REAL}")["items"]
-    assert any(each["message"].startswith("Cordoned the node again: it was opened") for each in told)
+    assert any(each["message"].startswith("Cordoned the node again: it was uncordoned") for each in told)
 
 
 def upgraded(sea: Sea, folder: Path, target: str, *, manager_env: dict[str, str]) -> History:

@@ -28,7 +28,7 @@ class Answered:
         """Have it answered, and keep the answer; what was answered is not asked again."""
         uid = self.uid_of(act.rollout)
         if not uid:
-            return Outcome(action=act, result=Result.STALE, detail=f"there is no GPURollout {act.rollout} any more")
+            return Outcome(action=act, result=Result.STALE, detail=f"GPURollout {act.rollout} is gone")
         key = (act.gate.name, act.node, act.round, act.attempt)
         if uid != self._uid or key not in self._kept:
             found = await answer(act)

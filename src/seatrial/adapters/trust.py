@@ -23,7 +23,7 @@ def context_of(authority: Path) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=str(authority))
     except (OSError, ssl.SSLError) as err:
-        why = err.strerror if isinstance(err, OSError) and not isinstance(err, ssl.SSLError) else "it is no PEM text"
+        why = err.strerror if isinstance(err, OSError) and not isinstance(err, ssl.SSLError) else "it is not PEM text"
         raise AuthorityInvalid(
             f"{authority} holds no certificates that can be read: {why}. "
             "Put the authority's certificate there, which begins with -----BEGIN CERTIFICATE-----."

@@ -423,7 +423,7 @@ def _assumptions(question: Question) -> list[dict[str, str]]:
     told = [{"what": what, "value": value, "source": found.source_of(name)} for what, name, value in rows]
     if question.model.schedule is not None:
         told.append(_gates_told(question))
-    rate_source = found.sources.get("failure rate", "assumed: nobody said otherwise")
+    rate_source = found.sources.get("failure rate", "assumed: nothing else was given")
     told.append({"what": "failures", "value": f"{found.failure_rate:.2%} of attempts", "source": rate_source})
     if found.budget_rate:
         value = f"{found.budget_rate:.1%} of nodes, for {found.budget_wait}"

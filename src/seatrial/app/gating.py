@@ -124,7 +124,7 @@ def gang_of(gate: Gate, offer: Offer, partners: Iterable[Offer]) -> tuple[tuple[
 def why_apart(gate: Gate, offer: Offer, partner: Offer) -> str:
     """Why a partner cannot take part; empty where it can. Nobody is evicted for it."""
     if partner.by_claim is not offer.by_claim:
-        return f"its GPUs are given out in another way than those of {offer.node}"
+        return f"its GPUs are allocated differently from those of {offer.node}"
     return partner.why_not(gate)
 
 

@@ -1,11 +1,11 @@
 """How a rollout stands, in one word, for whoever asks with a script: the same from every command.
 
     reverted   it was taken back, by a verdict or by a person, or a gate has failed and it is about to be
-    refused    a write of the controller's is turned down
+    refused    a write of the controller is refused
     left       it is over, and some of its nodes failed or were left out
     held       it is paused, waits for somebody, or nobody is in charge
     unsure     whether anybody is in charge cannot be known here, and it is not over
-    well       it moves, waits by itself, or is done
+    well       it moves, waits on its own, or is done
 
 Law of this file: the first that is true, in this order; what cannot be known is never better than it looks. Tests:
 tests/app/test_outcome.py
@@ -45,12 +45,12 @@ class Outcome(StrEnum):
 
 
 MEANS: Final = {
-    Outcome.REVERTED: "it was taken back, by a verdict or by a person; or a gate has failed, and it is about to be",
-    Outcome.REFUSED: "a write of the controller's is turned down",
+    Outcome.REVERTED: "it was rolled back, by a verdict or by somebody; or a gate has failed, and it is about to be",
+    Outcome.REFUSED: "a write of the controller is refused",
     Outcome.LEFT: "it is over, and some of its nodes failed or were left out: `status` names them",
     Outcome.HELD: "it is paused, waits for somebody, or no controller is in charge",
     Outcome.UNSURE: "it is not over, and whether a controller is in charge is not known: its Lease cannot be read",
-    Outcome.WELL: "it moves, waits by itself, or is done",
+    Outcome.WELL: "it moves, waits on its own, or is done",
 }
 """What each means, for people; the first that is true counts."""
 

@@ -19,13 +19,13 @@ def why_not(picture: Picture) -> str:
     if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
         return f"it is undone ({record.why or 'no reason was recorded'})"
     if record.phase is RolloutPhase.PAUSED:
-        return f"it is paused; go on with `seatrial rollout resume {picture.name}`"
+        return f"it is paused; continue with `seatrial rollout resume {picture.name}`"
     if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
         return ""  # the only yes that is asked for while waves go is that to the promotion
     if record.phase is RolloutPhase.WAVING:
         left = picture.count(Progress.AWAY) + picture.count(Progress.MOVING)
         return (
-            f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {number_of(left, 'node')} to go"
+            f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is under way, {number_of(left, 'node')} to go"
         )
     reasons = [told.why for told in picture.told]
     return f"it is in {record.phase.value}" + (f": {'; '.join(reasons)}" if reasons else "")

@@ -155,7 +155,7 @@ async def _synced(observer: PluginObserver, until: float, tell: Tell) -> None:
         except (errors.ClusterUnavailable, errors.ServerFault, errors.TooManyRequests, errors.Gone) as err:
             if time.time() >= until:
                 raise
-            tell(f"the API server does not answer well, which is tried again: {err}")
+            tell(f"the API server does not answer properly; trying again: {err}")
             await asyncio.sleep(RETRY_SECONDS)
 
 
@@ -192,7 +192,7 @@ class _Teller:
     def take(self, look: adapter.Look) -> None:
         self.deleted += look.deleted
         for act, why in look.refused:
-            self._tell(f"{act.node}: {act.namespace}/{act.pod} was not deleted, so that is decided anew: {why}")
+            self._tell(f"{act.node}: {act.namespace}/{act.pod} was not deleted, so we decide again: {why}")
         for each in look.found.standings:
             said = (each.stand, each.why, each.about)
             if self._said.get(each.node) != said:

@@ -28,4 +28,4 @@ def read_yaml(path: str) -> Any:
         raise FileUnusable(f"{path} cannot be read: {err}.") from err
     except yaml.YAMLError as err:
         what = " ".join(str(err).split())
-        raise FileUnusable(f"{path} is no YAML: {what}.") from err
+        raise FileUnusable(f"{path} is not YAML: {what}.") from err

@@ -194,18 +194,18 @@ def of_node(waits: Waits, name: str) -> Told | None:
 def as_of(found: Look, waits: Waits) -> str:
     """How old it is, and whether it still holds."""
     if waits.written_at is None:
-        return "now, worked out here: no controller has written a status yet"
+        return "now, computed here: no controller has written a status yet"
     age_seconds = max(0.0, found.at - waits.written_at)
     said = f"{spans.span(age_seconds)} ago, by the controller"
     if not waits.has_nodes_written:
-        said = f"{said}; which nodes wait is worked out here, since it is an older release"
+        said = f"{said}; which nodes wait was computed here, since the controller is an older release"
     if is_ended(found, waits) or age_seconds < QUIET_SECONDS:
         return said
     if found.leader is None:
         return f"{said}; whether it still runs cannot be seen from here (its Lease cannot be read)"
     if found.leader.is_leading(found.at):
-        return f"{said}, which is at work and has seen nothing change since"
-    return f"{said}; nobody has been in charge since, so this may no longer be so"
+        return f"{said}, which is running and has seen no change since"
+    return f"{said}; no controller has been in charge since, so this may be out of date"
 
 
 def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:
@@ -214,8 +214,8 @@ def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:
         return as_of(found, waits)
     count = next((answer.count for answer in told if answer.count), 0)
     if count:
-        return f"{as_of(found, waits)}, of {number_of(count, 'node')}; the details are worked out here"
-    return "worked out here, not by the controller: its status does not name this node"
+        return f"{as_of(found, waits)}, of {number_of(count, 'node')}; the details were computed here"
+    return "computed here, not by the controller: its status does not name this node"
 
 
 def leader_text(found: Look) -> str:
@@ -225,7 +225,7 @@ def leader_text(found: Look) -> str:
         return "not known: its Lease cannot be read"
     if leader.heard_at is None:
         return "none; no controller has ever run here"
-    heard = f"heard of {spans.span(max(0.0, found.at - leader.heard_at))} ago"
+    heard = f"seen {spans.span(max(0.0, found.at - leader.heard_at))} ago"
     if leader.is_leading(found.at):
         return f"{leader.holder}, {heard}"
     return f"none; {leader.holder} was last {heard}" if leader.holder else f"none; the last one was {heard}"

@@ -23,12 +23,12 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.OK: "all is well",
+    ExitCode.OK: "success",
     ExitCode.ERROR: "something went wrong; the message says what to do",
     ExitCode.USAGE: "the command was called wrongly",
     ExitCode.FINDINGS: "a check found something that fails, or a rollout ended without some of its nodes",
     ExitCode.DRIFT: "the cluster, or a bundle, is not what the matrix says",
-    ExitCode.GATE_FAILED: "a validation gate failed, or a rollout was taken back",
+    ExitCode.GATE_FAILED: "a validation gate failed, or a rollout was rolled back",
     ExitCode.INCONCLUSIVE: "nothing failed, but something is unknown or unaccepted",
     ExitCode.HELD: "waiting for somebody, paused, or no controller is in charge; the message says for what",
     ExitCode.TIMEOUT: "the time given was not enough",

@@ -51,7 +51,7 @@ class ConfigMapHome:
             found = await config_maps.read(self._client, self._namespace, self._name)
         except errors.NotFound:
             steps = ((PublishStep.BAD, "gone"),) if self._is_gone_for_good else ()
-            return SourceFacts(since=now, problem=f"{self._place.file} is not there any more", steps=steps)
+            return SourceFacts(since=now, problem=f"{self._place.file} is gone", steps=steps)
         self._is_gone_for_good = False
         entry = matrix_text.look_at(found.data.get(self._key), self._place)
         notes = _all_notes(found).get(self._rollout, {})
@@ -115,8 +115,8 @@ class ConfigMapHome:
         except EditRefused:  # the note was edited; then nobody can say that the text is as we left it
             pass
         raise CannotWrite(
-            f"{self._place.file} was changed after its promotion, so we cannot take that back. Give production its "
-            f"old versions by hand, in place of {target}; it goes on from there."
+            f"{self._place.file} was changed after its promotion, so we cannot revert that. Give production its "
+            f"old versions yourself, in place of {target}; it continues from there."
         )
 
 

@@ -44,7 +44,7 @@ class Forges:
         permits: list[Permit] = []
         for kind, prefix, secret in named:
             if kind not in set(Kind):
-                raise SetupInvalid(f"{kind!r} is no forge that we can speak to. Name one of {', '.join(Kind)}.")
+                raise SetupInvalid(f"{kind!r} is not a forge that we can speak to. Name one of {', '.join(Kind)}.")
             permits.append(Permit.read(prefix, secret, is_loopback_http=is_loopback_http))
             kinds[prefix] = Kind(kind)
         return cls(permits=Permits.read(permits), kinds=kinds, authorities=authorities)

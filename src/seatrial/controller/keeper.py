@@ -129,7 +129,7 @@ class Keeper:
         self._follow(self._current())
         home = self._home
         if self._name not in (act.rollout, ""):
-            return Outcome(action=act, result=Result.STALE, detail=f"{act.rollout} is not the rollout at work any more")
+            return Outcome(action=act, result=Result.STALE, detail=f"{act.rollout} is no longer the active rollout")
         if home is None:
             trouble = self._facts.trouble if self._facts is not None else ""
             detail = trouble or "The rollout names nothing to write to. Set spec.matrix, or spec.publish.git."

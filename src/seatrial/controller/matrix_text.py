@@ -46,7 +46,7 @@ def look_at(text: str | None, place: MatrixPlace) -> EntrySeen:
     """What the entry says now, or why nobody can tell."""
     file, name, role = place.file, place.entry, role_of(place.entry)
     if text is None:
-        return EntrySeen(problem=f"{file} is not there any more")
+        return EntrySeen(problem=f"{file} is gone")
     if role not in _PROMOTED:
         return EntrySeen(problem=f"{name!r} cannot be promoted; put its set into the canary entry, and take that one")
     reading = read_matrix(text, file)
@@ -56,7 +56,7 @@ def look_at(text: str | None, place: MatrixPlace) -> EntrySeen:
     entry = reading.matrix.entries.get(role)
     if entry is None:
         broken = next((each for each in reading.findings if f"`{name}`" in each.message), None)
-        return EntrySeen(problem=f"{file}: {_told(broken)}" if broken else f"{file} has no entry {name!r} any more")
+        return EntrySeen(problem=f"{file}: {_told(broken)}" if broken else f"{file} no longer has an entry {name!r}")
     return _read(entry, file)
 
 

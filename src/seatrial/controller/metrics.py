@@ -127,7 +127,7 @@ class Metrics:
         )
         self._endings = prometheus_client.Counter(
             "seatrial_background_endings",
-            "How often work in the background ended and was begun anew, by what it does.",
+            "How often work in the background ended and was restarted, by what it does.",
             ("task",),
             registry=self._registry,
         )
@@ -208,8 +208,8 @@ class Metrics:
         cost = "GPUs of the nodes in the ledger, times how long they were in it, until the ledger was last written."
         for name, meaning, value in (
             ("seatrial_lost_gpu_seconds", cost, figures.lost_gpu_seconds),
-            ("seatrial_rollout_baked_seconds", "How long the canary was seen to be well.", figures.baked_seconds),
-            ("seatrial_rollout_bake_seconds", "For how long the canary has to be well.", figures.bake_seconds),
+            ("seatrial_rollout_baked_seconds", "How long the canary has been healthy.", figures.baked_seconds),
+            ("seatrial_rollout_bake_seconds", "How long the canary has to stay healthy.", figures.bake_seconds),
         ):
             if value is not None:
                 yield GaugeMetricFamily(name, meaning, value=value)

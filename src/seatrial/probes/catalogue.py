@@ -40,7 +40,7 @@ PAYLOADS: Final[Mapping[str, Payload]] = MappingProxyType(
         "performance": Payload("matrix rates, copies, launch latency, with clocks and power", performance.look),
         "multi-gpu": Payload("a sum over all GPUs of this node by NCCL", collectives.look_in_node),
         "distributed": Payload("a sum over a gang of nodes by NCCL", collectives.look_in_gang),
-        "soak": Payload("products, copies and sums on all GPUs for as long as it is told to", soak.look),
+        "soak": Payload("products, copies and sums on all GPUs for a given time", soak.look),
         "dcgm-diag": Payload("NVIDIA's own diagnostic, test by test", dcgm_diag.look),
     }
 )

@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--termination-log", type=Path, metavar="FILE", help="write the report there, cut to 4096 bytes"
     )
-    parser.add_argument("--since", type=_earlier, metavar="FILE", help="an earlier report (JSON): tell what has grown")
+    parser.add_argument("--since", type=_earlier, metavar="FILE", help="an earlier report (JSON): show what has grown")
     parser.add_argument("--blocks", type=_count, default=20, metavar="N", help="blocks to time in each place (20)")
     parser.add_argument("--places", type=_count, default=3, metavar="N", help="places in memory to time them in (3)")
     parser.add_argument("--warm-seconds", type=float, default=1.0, metavar="S", help="warm-up before each figure (1)")
@@ -163,9 +163,9 @@ def _earlier(text: str) -> dict[str, Any]:
     try:
         document = json.loads(Path(text).read_text(encoding="utf-8"))
     except (OSError, ValueError) as err:
-        raise argparse.ArgumentTypeError(f"{text} is no report of seatrial-probe: {err}") from err
+        raise argparse.ArgumentTypeError(f"{text} is not a report of seatrial-probe: {err}") from err
     if not isinstance(document, dict) or "measured" not in document:
-        raise argparse.ArgumentTypeError(f"{text} is no report of seatrial-probe: it measures nothing")
+        raise argparse.ArgumentTypeError(f"{text} is not a report of seatrial-probe: it measures nothing")
     return document
 
 

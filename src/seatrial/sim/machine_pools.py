@@ -43,4 +43,4 @@ def _paused(pools: Pools, act: PausePool) -> Pools | Refused:
 
 
 def _moved_on(name: str, expect: str) -> Refused:
-    return Refused(is_stale=True, why=f"{name} is not at {expect} any more")
+    return Refused(is_stale=True, why=f"{name} is no longer at {expect}")

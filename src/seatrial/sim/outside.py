@@ -271,12 +271,12 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
 
 def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused | None:
     if name.partition("/")[0] not in CARRYING:
-        return Refused(is_stale=False, why=f"{name} carries no driver version that could be written")
+        return Refused(is_stale=False, why=f"{name} has no driver version that could be set")
     found = _carrier(operator, name)
     if found is None:
         return Refused(is_stale=True, why=f"{name} not found")
     if expect and expect != found.resource_version:
-        return Refused(is_stale=True, why=f"{name} is not at {expect} any more")
+        return Refused(is_stale=True, why=f"{name} is no longer at {expect}")
     return None
 
 

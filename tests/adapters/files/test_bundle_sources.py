@@ -34,7 +34,7 @@ def test_a_folder_a_file_and_an_artifact_are_read(folder: Path, tmp_path: Path) 
 
 def test_links_and_what_is_not_there_are_refused(folder: Path) -> None:
     (folder / "link.yaml").symlink_to("a.yaml")
-    with pytest.raises(BundleUnreadable, match=r"link\.yaml is no plain file"):
+    with pytest.raises(BundleUnreadable, match=r"link\.yaml is not a plain file"):
         from_path(folder)
     with pytest.raises(BundleUnreadable, match="No such file"):
         from_path(folder / "none.yaml")
@@ -51,7 +51,7 @@ def test_a_blob_that_was_changed_is_named(tmp_path: Path) -> None:
 
 
 def test_a_layout_says_what_is_wrong_with_it(tmp_path: Path) -> None:
-    with pytest.raises(BundleUnreadable, match="no OCI layout"):
+    with pytest.raises(BundleUnreadable, match="not an OCI layout"):
         from_layout(tmp_path, f"sha256:{'0' * 64}")
     layout(tmp_path, FILES)
     for body, word in (
@@ -64,7 +64,7 @@ def test_a_layout_says_what_is_wrong_with_it(tmp_path: Path) -> None:
             json.dumps(
                 {"layers": [{"digest": "md5:0", "annotations": {"org.opencontainers.image.title": "a.yaml"}}]}
             ).encode(),
-            "is no digest",
+            "is not a digest",
         ),
     ):
         with pytest.raises(BundleUnreadable, match=word):

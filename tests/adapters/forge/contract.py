@@ -16,7 +16,7 @@ from seatrial.ports import Forge
 
 CANARY, FLEET = "seatrial/spring-1a2b3c4d/canary", "seatrial/spring-1a2b3c4d/fleet"
 TEXT = marked("Only node-3 moves now.\n\n- passed: smoke-train")
-OTHER = marked("node-3 was well on it for 48 hours.")
+OTHER = marked("node-3 was healthy on it for 48 hours.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ class Contract:
     async def test_a_request_is_closed_with_the_reason_in_its_text(self, stage: Stage) -> None:
         await stage.push(CANARY)
         opened = await stage.forge.open(CANARY, title="Driver 580", text=TEXT)
-        await stage.forge.close(opened.number, title="Driver 580", text="Taken back: the gate failed.")
+        await stage.forge.close(opened.number, title="Driver 580", text="Reverted: the gate failed.")
         assert (await the_one(stage)).state is RequestState.CLOSED
-        assert await stage.text(opened.number) == "Taken back: the gate failed."
+        assert await stage.text(opened.number) == "Reverted: the gate failed."
 
     async def test_what_a_person_merged_is_merged(self, stage: Stage) -> None:
         await stage.push(CANARY)
@@ -121,7 +121,7 @@ class Contract:
 
     async def test_a_status_is_for_a_whole_commit(self, stage: Stage) -> None:
         for odd in ("HEAD", "../../user", "abc123"):
-            with pytest.raises(ForgeRefused, match="is no commit"):
+            with pytest.raises(ForgeRefused, match="is not a commit"):
                 await stage.forge.post(odd, CommitStatus(name="x", state=Checks.PASSED))
 
     async def test_a_token_that_counts_for_nothing_is_refused_and_not_repeated(self, stage: Stage) -> None:

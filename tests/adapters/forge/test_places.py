@@ -39,7 +39,7 @@ def test_a_forge_below_a_path_is_asked_where_its_administrator_says(tmp_path: Pa
 @pytest.mark.parametrize("text", ["", "example.com/api/v1", "ftp://example.com", "https://me:secret@example.com/api"])
 def test_what_is_no_address_of_an_api_is_refused_without_repeating_it(text: str, tmp_path: Path) -> None:
     (tmp_path / "api").write_text(text)
-    with pytest.raises(ForgeRefused, match="is no address of an API") as caught:
+    with pytest.raises(ForgeRefused, match="is not an address of an API") as caught:
         place_of(Kind.GITEA, scheme="https", host="h", port=443, path=("a", "b"), secret=tmp_path)
     assert "secret@" not in str(caught.value)
 

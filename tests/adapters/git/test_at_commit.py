@@ -46,7 +46,7 @@ def test_a_commit_that_no_branch_names_any_more_is_found_or_said_to_be_missing(r
 
 def test_what_may_move_is_no_commit(remote: Bare) -> None:
     for name in ("main", "HEAD", remote.head()[:12], "--upload-pack=x"):
-        with pytest.raises(SetupInvalid, match="is no commit"):
+        with pytest.raises(SetupInvalid, match="is not a commit"):
             seen(remote.path, name)
 
 
@@ -57,7 +57,7 @@ def test_links_folders_and_too_much_are_refused(remote: Bare) -> None:
     git(ada.clone, "add", ".")
     git(ada.clone, "commit", "-q", "-m", "A link")
     git(ada.clone, "push", "-q", "origin", "HEAD:main")
-    with pytest.raises(FileUnusable, match="no plain file"):
+    with pytest.raises(FileUnusable, match="not a plain file"):
         seen(remote.path, remote.head(), "facts")
     with pytest.raises(FileUnusable, match="more than 10 bytes"):
         seen(remote.path, remote.head(), bytes_max=10)

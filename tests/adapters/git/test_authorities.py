@@ -36,9 +36,9 @@ def test_an_authority_counts_at_its_server_and_nowhere_else(url: str, file: Path
     ("text", "why"),
     [
         ("https://git.example.com/gpu", "with no path"),
-        ("http://git.example.com", "no server with a certificate"),
-        ("git@git.example.com:gpu", "no server with a certificate"),
-        ("/srv/git", "no server with a certificate"),
+        ("http://git.example.com", "not a server with a certificate"),
+        ("git@git.example.com:gpu", "not a server with a certificate"),
+        ("/srv/git", "not a server with a certificate"),
         ("git.example.com", "neither an https"),
     ],
 )

@@ -41,7 +41,7 @@ def test_the_password_itself_is_taken_out_of_any_text(tmp_path: Path) -> None:
         (("ssh-privatekey", "known_hosts"), "https://git.example/x", "no username and no password"),
         (("username", "password"), "git@git.example:x", "no ssh-privatekey"),
         (("username", "password"), "http://git.example/x", "is plain http"),
-        (("username", "password"), "/srv/git/x", "is no https or ssh address"),
+        (("username", "password"), "/srv/git/x", "is not an https or ssh address"),
     ],
 )
 def test_a_secret_that_cannot_be_used_is_said(tmp_path: Path, files: tuple[str, ...], url: str, says: str) -> None:

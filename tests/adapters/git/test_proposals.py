@@ -39,7 +39,7 @@ def test_a_proposal_is_a_branch_and_the_text_for_a_person(protected: Bare) -> No
     assert made.title == "Promote driver 580.65.06"
     assert made.body == (
         "Every gate passed.\n\nSeatrial-Rollout: driver-580\nSeatrial-Step: promote\n\n"
-        "Keep the Seatrial-Rollout and Seatrial-Step lines when merging: by them\nthe change is recognised."
+        "Keep the Seatrial-Rollout and Seatrial-Step lines when merging: they\nidentify the change."
     )
     assert all(part in made.text for part in (made.title, made.body, *made.commands))
     assert not made.is_merged

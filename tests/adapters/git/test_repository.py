@@ -325,7 +325,7 @@ def test_without_any_identity_nothing_is_written(remote: Bare) -> None:
 
 @pytest.mark.parametrize("rollout", ["", "a b", "a\nSeatrial-Step: x", "../x", "-x", "x.lock"])
 def test_a_name_that_could_not_be_found_again_is_refused(remote: Bare, rollout: str) -> None:
-    with pytest.raises(SetupInvalid, match="no name for a rollout"):
+    with pytest.raises(SetupInvalid, match="not a name for a rollout"):
         remote.ours().look(rollout=rollout)
 
 
@@ -351,5 +351,5 @@ def test_a_branch_that_does_not_exist_is_named(remote: Bare, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("branch", ["", "-f", "a..b", "a b", "refs/heads/main", "a:b", "*", "x/"])
 def test_a_name_that_is_no_branch_is_refused_before_git_sees_it(remote: Bare, tmp_path: Path, branch: str) -> None:
-    with pytest.raises(SetupInvalid, match="no name of a branch"):
+    with pytest.raises(SetupInvalid, match="not a name of a branch"):
         Repository(Remote(url=str(remote.path), branch=branch), tmp_path / "x", author=ROBOT)

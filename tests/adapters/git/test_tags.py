@@ -71,7 +71,7 @@ def test_a_commit_outside_of_the_branch_gets_no_tag(remote: Bare) -> None:
 
 @pytest.mark.parametrize("base", ["", "-d", "a b", "a..b", "a/b", "x.lock", "x."])
 def test_a_name_that_is_no_tag_is_refused(remote: Bare, base: str) -> None:
-    with pytest.raises(SetupInvalid, match="no name for a tag"):
+    with pytest.raises(SetupInvalid, match="not a name for a tag"):
         tag(remote, base=base)
 
 

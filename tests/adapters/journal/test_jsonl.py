@@ -118,7 +118,7 @@ def test_lines_longer_than_a_block_are_read_from_behind_too(path: Path, monkeypa
 def test_a_file_that_is_no_journal_is_left_alone(path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(JournalUnusable, match=r"journal\.jsonl is no journal of ours"):
+    with pytest.raises(JournalUnusable, match=r"journal\.jsonl is not a journal of ours"):
         write(path, "a")
     assert path.read_text(encoding="utf-8") == text
 

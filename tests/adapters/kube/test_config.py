@@ -134,7 +134,7 @@ def test_certificates_are_read_from_data_or_from_beside_the_file(tmp_path: Path)
         ({"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}, "has no command"),
         (
             {"exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Always"}},
-            "nobody is there",
+            "needs a terminal",
         ),
     ],
 )

@@ -274,7 +274,7 @@ async def test_a_resource_that_owns_no_drivers_or_is_gone_is_not_written(owners:
     outcome = await try_out(client, odd)
     assert (outcome.result, outcome.detail) == (
         Result.FAILED,
-        "DaemonSet/driver carries no driver version that could be written",
+        "DaemonSet/driver has no driver version that could be set",
     )
     gone = replace(PUBLISH, versions=(("ClusterPolicy/gone", NEW),))
     assert (await try_out(client, gone)).result is Result.STALE

@@ -360,8 +360,8 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
         ),
         ({"mode": "both"}, "spec.mode: 'both' is none of direct, delegated."),
         ({"mode": "by-hand"}, "spec.mode: 'by-hand' is none of direct, delegated."),
-        ({"byHand": BY_HAND}, "spec.publish.via: nothing is published for a step by hand; set it to none."),
-        ({"byHand": BY_HAND, "mode": "direct", **BY_PEOPLE}, "spec.mode: people move the nodes in a step by hand"),
+        ({"byHand": BY_HAND}, "spec.publish.via: nothing is published for a manual step; set it to none."),
+        ({"byHand": BY_HAND, "mode": "direct", **BY_PEOPLE}, "spec.mode: people move the nodes in a manual step"),
         (
             {"byHand": BY_HAND | {"component": "bios"}, **BY_PEOPLE},
             "spec.byHand.component: 'bios' is none of openshift, kubernetes",
@@ -398,7 +398,7 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
         ({"approvals": {"approved": ["x"]}}, "spec.approvals.approved[0]: 'x' is none of"),
         (
             {"windows": {"open": [{"start": "24:00", "minutes": 1}]}},
-            "spec.windows.open[0].start: '24:00' is no time of day from 00:00 to 23:59.",
+            "spec.windows.open[0].start: '24:00' is not a time of day from 00:00 to 23:59.",
         ),
         (
             {"windows": {"open": [{"start": "01:00", "minutes": 1, "days": ["Sat", "Lundi"]}]}},
@@ -417,7 +417,7 @@ def test_a_time_zone_nobody_knows_is_named_with_its_field(zone: str) -> None:
     with pytest.raises(ValueError) as caught:
         a_campaign(windows={"timeZone": zone, "open": [{"start": "01:00", "minutes": 1}]})
     assert str(caught.value) == (
-        f"spec.windows.timeZone: {zone!r} is no time zone known here; "
+        f"spec.windows.timeZone: {zone!r} is not a time zone known here; "
         "write a name of the IANA database such as Europe/Berlin, or UTC."
     )
 

@@ -142,7 +142,7 @@ async def test_a_gpu_of_two_nodes_is_nobodys() -> None:
     stand.has(every(INTERVAL), Hostname="gpu-2", instance="10.0.0.2:9400")
     told = await look(stand, nodes={"gpu-1", "gpu-2"})
     assert told.series == ()
-    assert whys(told) == {"GPU-1 is told of as gpu-1, gpu-2's at once"}
+    assert whys(told) == {"GPU-1 is reported for gpu-1, gpu-2 at once"}
 
 
 async def test_labels_that_contradict_each_other_are_unknown_and_do_not_touch_another_node() -> None:
@@ -167,7 +167,7 @@ async def test_a_gpu_that_is_told_of_twice_at_once_stops_its_node() -> None:
     [missing] = told.unmeasured
     assert (missing.gpu, missing.why) == (
         "GPU-2",
-        "two exporters tell of it at once, 10.0.0.1:9400 and 10.0.0.1:9500: choose one by its job",
+        "two exporters report it at once, 10.0.0.1:9400 and 10.0.0.1:9500: choose one by its job",
     )
     assert told.covered_seconds("load", "gpu-1") == 0.0
 

@@ -29,7 +29,7 @@ def test_two_values_at_one_moment_are_no_value() -> None:
 
 def test_two_exporters_at_once_are_not_mixed() -> None:
     found = (strand((1.0, 4.0), (3.0, 4.0)), strand((2.0, 5.0), (4.0, 5.0), instance="10.0.0.1:9500"))
-    assert "two exporters tell of it at once" in str(strands.laid_out(found))
+    assert "two exporters report it at once" in str(strands.laid_out(found))
 
 
 def test_the_same_exporter_scraped_by_two_is_read_by_both() -> None:

@@ -66,7 +66,7 @@ def test_a_campaign_under_way_is_not_mixed_with() -> None:
 
 
 def test_the_cordon_of_a_node_that_is_not_meant_is_not_released() -> None:
-    with pytest.raises(CalledWrongly, match="--release n9: it is none of the 1 nodes"):
+    with pytest.raises(CalledWrongly, match="--release n9: it is not among the chosen nodes"):
         plan(HALF_DONE, to=NEW.version, release=("n9",))
 
 

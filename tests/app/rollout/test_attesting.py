@@ -66,9 +66,9 @@ def test_where_the_api_server_does_not_say_who_we_are_no_name_is_made_up() -> No
 @pytest.mark.parametrize(
     ("rollout", "changes", "why"),
     [
-        (asking(), {"gate": "smoke"}, "spring: smoke is measured, and asks nobody; those that ask are signed."),
-        (asking(), {"gate": "nccl"}, "spring: nccl is not one of its gates; those that ask are signed."),
-        (asking(gates=GATES[1:]), {}, "signed is not one of its gates; it has none that asks for a word."),
+        (asking(), {"gate": "smoke"}, "spring: smoke is measured, and asks nobody; those that do are signed."),
+        (asking(), {"gate": "nccl"}, "spring: nccl is not one of its gates; those that do are signed."),
+        (asking(gates=GATES[1:]), {}, "signed is not one of its gates; it has none that needs a sign-off."),
         (asking(), {"node": "gpu-9"}, "gpu-9 is none of its canaries; its canaries are gpu-1, gpu-2."),
         (asking(phase="Done"), {}, "spring has ended"),
         (Rollout(raw={"metadata": {"name": "plain"}, "spec": {}}), {}, "moves nodes only"),

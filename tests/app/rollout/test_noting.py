@@ -18,9 +18,9 @@ def test_a_component_is_named_as_in_the_matrix(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("bios", "'bios' is no component of a version matrix that people tell of; those are openshift, os"),
-        ("kernel", "kernel is seen by itself, in the node's status.nodeInfo.kernelVersion"),
-        ("driver", "gpu_driver is seen by itself, in the driver pods"),
+        ("bios", "'bios' is not a component that people report; those are openshift, os"),
+        ("kernel", "kernel is detected automatically, in the node's status.nodeInfo.kernelVersion"),
+        ("driver", "gpu_driver is detected automatically, in the driver pods"),
     ],
 )
 def test_what_is_seen_or_unknown_is_nobodys_to_say(text: str, said: str) -> None:

@@ -53,7 +53,7 @@ def around(
 BEGUN = "may be disrupted: n1"
 QUIET = (
     "driver manager ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: "
-    "else it uncordons nodes before they are proven"
+    "otherwise it uncordons nodes before they are validated"
 )
 
 
@@ -104,7 +104,7 @@ def test_the_job_that_brings_the_image_is_announced_too() -> None:
     wanted = replace(builders.OLD, image=f"nvcr.io/nvidia/driver:{builders.OLD.version}-ubuntu24.04")
     found = lines(rehearsing.rehearse(around(live("n1", wanted=wanted)), TARGET))
     image = f"nvcr.io/nvidia/driver:{builders.NEW.version}-ubuntu24.04"
-    brought = found.index(f"job to bring the image: on node/n1, image {image}")
+    brought = found.index(f"job to pull the image: on node/n1, image {image}")
     assert brought < found.index("node/n1: cordon, state wait-for-jobs-required")
 
 

@@ -23,7 +23,7 @@ def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:
     rows = dict(starting.preview(around(manual=(Point.WAVES,), canary=Canary(nodes=("n2",))), TARGET))
     assert list(rows) == ["Rollout", "Source", "Canary", "Gates", "Bake", "Waves", "Publish", "Nodes", "Asks"]
     assert rows["Canary"] == "n2 (named)"
-    assert rows["Source"] == "no matrix: the version was given by hand"
+    assert rows["Source"] == "no matrix: the version was given directly"
     assert rows["Publish"] == f"by writing {builders.POLICY}"
     assert rows["Asks"] == "a person before waves"
 
@@ -54,7 +54,7 @@ def test_another_rollout_under_way_is_told_last() -> None:
 
 def test_a_file_that_is_no_rollout_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "r.yaml"
-    for text, says in (("kind: Pod", "is no GPURollout of"), ("a: [", "is no YAML")):
+    for text, says in (("kind: Pod", "is not a GPURollout of"), ("a: [", "is not YAML")):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(FileUnusable, match=says):
             starting.read_rollout(str(file))
@@ -68,5 +68,5 @@ def test_gates_are_read_from_the_file_that_is_named(tmp_path: Path) -> None:
     assert starting.gates_of(StartOptions(care=Care(gates_file=str(file)))) == [{"name": "smoke", "image": "a"}]
     assert starting.gates_of(StartOptions()) is None
     file.write_text("gates: []\n", encoding="utf-8")
-    with pytest.raises(FileUnusable, match="holds no list of gates"):
+    with pytest.raises(FileUnusable, match="has no list of gates"):
         starting.read_gates(str(file))

@@ -16,7 +16,7 @@ from tests.app.rollout.rollouts import a_rollout
 def test_pausing_twice_is_pausing_once() -> None:
     assert wishing.pause(a_rollout()).spec == {"paused": True}
     again = wishing.pause(a_rollout(paused=True))
-    assert (again.spec, again.said) == (None, "spring is paused already.")
+    assert (again.spec, again.said) == (None, "spring is already paused.")
 
 
 def test_one_that_has_ended_is_not_paused() -> None:
@@ -53,8 +53,8 @@ def test_an_abort_is_a_reason_and_ends_a_pause_too() -> None:
 def test_an_abort_that_was_asked_for_stays_as_it_was() -> None:
     again = wishing.abort(a_rollout(abort="slow"), "other")
     assert again.spec is None
-    assert "being undone already: slow" in again.said
-    assert wishing.abort(a_rollout(phase="Reverted", abort="slow"), "other").said == "spring is undone already."
+    assert "already being undone: slow" in again.said
+    assert wishing.abort(a_rollout(phase="Reverted", abort="slow"), "other").said == "spring is already undone."
 
 
 def test_a_rollout_without_a_canary_has_nothing_to_approve_or_undo() -> None:
@@ -81,7 +81,7 @@ def test_an_undo_is_explained_before_it_is_asked_for() -> None:
     paused = a_rollout(phase="Paused", paused=True)
     paused.raw["status"]["campaign"]["pausedIn"] = "Proposed"
     for early in (a_rollout(phase=""), a_rollout(phase="Proposed"), paused):
-        assert "nothing has to be taken back" in wishing.what_is_undone(early)[0]
+        assert "there is nothing to revert" in wishing.what_is_undone(early)[0]
 
 
 MATRIX = {"entry": "canary", "git": {"url": "u"}}
@@ -125,7 +125,7 @@ def test_who_rejects_the_version_says_so_also_when_it_is_being_undone() -> None:
     [
         (a_rollout(phase="Waving"), "was not made from a matrix"),
         (a_rollout(phase="", matrix=MATRIX), "has not begun, and marks nothing. Leave --mark-bad out"),
-        (a_rollout(phase="Reverted", matrix=MATRIX), "undone already, and marks nothing any more; write `bad: WHY`"),
+        (a_rollout(phase="Reverted", matrix=MATRIX), "already undone, and marks nothing; write `bad: WHY`"),
     ],
 )
 def test_nothing_is_marked_where_there_is_no_entry_or_nobody_to_do_it(rollout: Rollout, why: str) -> None:

@@ -41,7 +41,7 @@ def our_own() -> ChartFiles:
     """The chart of the hook, with the version that it has in bundles."""
     root = resources.files("seatrial.manifests").joinpath(POST_CHART)
     if not root.is_dir():
-        raise BundleRefused(f"The chart {POST_CHART}, which comes with seatrial, is missing. Install seatrial anew.")
+        raise BundleRefused(f"The chart {POST_CHART}, which comes with seatrial, is missing. Reinstall seatrial.")
     found = _chart(dict(_walked(Path(str(root)))), POST_CHART)
     named = yaml.safe_load(found.files[CHART_FILE])
     named["version"] = post_version(found.chart.version, found.chart.digest)
@@ -59,7 +59,7 @@ def in_folder(folder: Path) -> tuple[ChartFiles, ...]:
             continue
         name = chart.chart.name
         if name in found:
-            raise BundleRefused(f"{folder} has the chart {name} twice; which one is meant? Keep one of the two.")
+            raise BundleRefused(f"{folder} has the chart {name} twice; which one counts? Keep one of the two.")
         found[name] = chart
     if not found:
         raise BundleRefused(f"{folder} has no chart: neither a folder with a {CHART_FILE} nor a .tgz.")
@@ -89,7 +89,7 @@ def _read(path: Path) -> ChartFiles | None:
 
 def _chart(files: Mapping[str, bytes], where: str) -> ChartFiles:
     if CHART_FILE not in files:
-        raise BundleRefused(f"{where} is no chart: it has no {CHART_FILE}.")
+        raise BundleRefused(f"{where} is not a chart: it has no {CHART_FILE}.")
     if sum(map(len, files.values())) > BYTES_MAX:
         raise BundleRefused(f"{where} has more than {BYTES_MAX:,} bytes, which no chart needs. Is it the right one?")
     named = _named(files[CHART_FILE], where)
@@ -104,7 +104,7 @@ def _named(text: bytes, where: str) -> dict[str, Any]:
     try:
         named = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise BundleRefused(f"{where}: its {CHART_FILE} is no YAML: {' '.join(str(err).split())}") from err
+        raise BundleRefused(f"{where}: its {CHART_FILE} is not YAML: {' '.join(str(err).split())}") from err
     if not isinstance(named, dict) or not isinstance(named.get("name"), str) or not named.get("version"):
         raise BundleRefused(f"{where}: its {CHART_FILE} has no name or no version.")
     return named
@@ -131,7 +131,7 @@ def _unpacked(archive: Path) -> dict[str, bytes]:
                     continue
                 size += member.size
                 if not member.isfile() or len(parts) < 2 or ".." in parts or parts[0] == "/" or size > BYTES_MAX:
-                    raise BundleRefused(f"{archive} is no packed chart: {member.name!r} cannot be in one.")
+                    raise BundleRefused(f"{archive} is not a packed chart: {member.name!r} cannot be in one.")
                 stream = opened.extractfile(member)
                 files["/".join(parts[1:])] = stream.read() if stream is not None else b""
     except (tarfile.TarError, EOFError) as err:

@@ -49,7 +49,7 @@ def marked(wishes: Mapping[str, Any], files: Mapping[str, Content]) -> dict[str,
     """The files of a bundle with its mark."""
     digests = {path: _digest(each) for path, each in sorted(files.items())}
     mark = yaml_text({"kind": KIND, "schema": SCHEMA, "wishes": dict(wishes), "files": digests})
-    note = "# Tells a bundle of seatrial, and what its files were when it was written.\n"
+    note = "# Marks a bundle of seatrial, and what its files were when it was written.\n"
     return {**files, MARK: Content(data=(note + mark).encode())}
 
 
@@ -60,11 +60,11 @@ def read(folder: Path) -> Found:
         said = yaml.safe_load(mark.read_bytes())
         files = {path: each for path, each in _walked(folder).items() if path != MARK}
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as err:
-        raise BundleRefused(f"{folder} is no bundle of seatrial: its {MARK} cannot be read.") from err
+        raise BundleRefused(f"{folder} is not a bundle of seatrial: its {MARK} cannot be read.") from err
     if not isinstance(said, dict) or said.get("kind") != KIND or not isinstance(said.get("files"), dict):
-        raise BundleRefused(f"{folder} is no bundle of seatrial: its {MARK} does not say so.")
+        raise BundleRefused(f"{folder} is not a bundle of seatrial: its {MARK} does not say so.")
     if said.get("schema") != SCHEMA or not isinstance(said.get("wishes"), dict):
-        raise BundleRefused(f"{mark} was written by another release of seatrial. Write the bundle anew.")
+        raise BundleRefused(f"{mark} was written by another release of seatrial. Write the bundle again.")
     return Found(wishes=said["wishes"], files=files, digests=said["files"])
 
 
@@ -90,7 +90,7 @@ def _is_there(folder: Path) -> bool:
     """Whether something is there that has to be looked at; an empty folder is as good as none."""
     if not folder.is_dir():
         if folder.exists() or folder.is_symlink():
-            raise BundleRefused(f"{folder} is no folder. Name another one.")
+            raise BundleRefused(f"{folder} is not a folder. Name another one.")
         return False
     return any(folder.iterdir())
 
@@ -103,8 +103,9 @@ def _ours(folder: Path, *, is_forced: bool) -> Found | None:
     added = [path for path in found.strange if path not in found.digests]
     if added:
         raise BundleRefused(
-            f"{folder} has files that are not of the bundle: {a_few(added)}. Nothing was written: move them elsewhere, "
-            "since writing it anew would remove them."
+            f"{folder} has files that do not belong to the bundle: {a_few(added)}. Nothing was written: move "
+            "them elsewhere, "
+            "since writing it again would remove them."
         )
     if found.strange and not is_forced:
         raise BundleRefused(

@@ -49,7 +49,7 @@ def values_in(path: Path) -> dict[str, Any]:
     except OSError as err:
         raise BundleRefused(f"{path} cannot be read: {err.strerror or err}.") from err
     except (yaml.YAMLError, UnicodeDecodeError) as err:
-        raise BundleRefused(f"{path} is no YAML: {' '.join(str(err).split())}") from err
+        raise BundleRefused(f"{path} is not YAML: {' '.join(str(err).split())}") from err
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise BundleRefused(f"{path} holds no values of a chart: it is no map with names.")
     return found

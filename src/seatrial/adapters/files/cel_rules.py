@@ -174,7 +174,7 @@ def _problem(row: Any, taken: set[str]) -> tuple[str, str] | None:
         if key not in row:
             return "", f"A rule needs {key!r}."
     if row["id"] in taken:
-        return "id", f"There is a rule {row['id']!r} already."
+        return "id", f"There is already a rule {row['id']!r}."
     if row.get("severity", Verdict.FAIL.value) not in SEVERITIES:
         return "severity", f"severity is one of {', '.join(SEVERITIES)}, found {row['severity']!r}."
     return None

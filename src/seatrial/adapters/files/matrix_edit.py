@@ -345,7 +345,7 @@ class _Draft:
                 rule="edit-refused",
                 verdict=Verdict.FAIL,
                 message=f"This edit cannot be made without touching other lines: {why}.",
-                next_step="Make it by hand; nothing was changed.",
+                next_step="Make it yourself; nothing was changed.",
                 spans=(places.span(at) if self.text == self._original else Span(file=self._file, line=1, column=1),),
             )
         )

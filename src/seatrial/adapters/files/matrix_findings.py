@@ -57,7 +57,7 @@ class Findings:
         self.add(
             "unknown-key",
             Verdict.FAIL,
-            f"`{cut(name)}` is no key of {place}.",
+            f"`{cut(name)}` is not a key of {place}.",
             did_you_mean(name, known) or f"Remove it; there is {listed(known)}.",
             [self.span(pair.key.start)],
         )
@@ -87,7 +87,7 @@ class Findings:
         self.add(
             "date-unreadable",
             Verdict.FAIL,
-            f"`{name}` is {cut(node.text)!r}, which is no day of the calendar.",
+            f"`{name}` is {cut(node.text)!r}, which is not a calendar date.",
             "Write it as YYYY-MM-DD.",
             [self.span(node.start)],
         )

@@ -214,7 +214,7 @@ def _refused(file: str, text: str, at: int) -> EditRefused:
             rule="edit-refused",
             verdict=Verdict.FAIL,
             message=f"`{keys.CONFIGMAP_KEY}` cannot be written as a literal block that says the same.",
-            next_step=f"Write `{keys.CONFIGMAP_KEY}: |` and the matrix below it by hand; nothing was changed.",
+            next_step=f"Write `{keys.CONFIGMAP_KEY}: |` and the matrix below it yourself; nothing was changed.",
             spans=(tree.Places(file, text).span(at),),
         )
     )

@@ -303,7 +303,7 @@ class _Reader:
             self.findings.add(
                 "accept-incomplete",
                 Verdict.FAIL,
-                f"An accepted rule has no {' and no '.join(missing)}, so nobody can tell later why it was accepted.",
+                f"An accepted rule has no {' and no '.join(missing)}, so later it is unclear why it was accepted.",
                 f"Add `{missing[0]}: …`.",
                 [self.findings.span(item.start)],
             )

@@ -41,7 +41,7 @@ def set_driver_version(text: str, resource: str, version: str, file: str = "") -
     """Give one resource another driver version; EditRefused where that cannot be done, or would not do what it says."""
     page = Page(text, file, resource)
     if not _VERSION.fullmatch(version):
-        raise page.refused(f"{version!r} is no version of a driver.", "Write it as the image's tag has it: 580.65.06.")
+        raise page.refused(f"{version!r} is not a driver version.", "Write it as the image's tag has it: 580.65.06.")
     found = page.find()
     if found is None:
         raise page.missing()
@@ -51,7 +51,7 @@ def set_driver_version(text: str, resource: str, version: str, file: str = "") -
     if driver_version(edited, resource, file) != version:
         raise page.refused(
             f"The version of {resource} cannot be set by changing its value alone.",
-            "Make the edit by hand; nothing was changed.",
+            "Make the edit yourself; nothing was changed.",
             found.document.layer.at(found.pair.key.start),
         )
     return edited
@@ -106,7 +106,7 @@ class Page:
         if len(documents) > 1:
             first, second = (each.layer.at(each.root.start) for each in documents[:2])
             raise self.refused(
-                f"{self.called()} is in this file twice, in line {self._line(first)} and here; which one is meant?",
+                f"{self.called()} is in this file twice, in line {self._line(first)} and here; which one counts?",
                 "Keep one of the two.",
                 second,
             )
@@ -220,7 +220,7 @@ class Page:
                 f"{self.called()} is not in this file.", "Check the name and the file, and that it is no List."
             )
         at = documents[0].layer.at(documents[0].root.start) if documents else 0
-        return self.refused(f"{self.called()} says no {path}.", f"Write it there once by hand: {path}.", at)
+        return self.refused(f"{self.called()} says no {path}.", f"Write it there once yourself: {path}.", at)
 
     def refused(self, message: str, next_step: str, at: int = 0) -> EditRefused:
         places = tree.Places(self._file, self._text)
@@ -243,7 +243,7 @@ class Page:
         is_text = isinstance(node, tree.ScalarNode) and node.style not in (tree.Style.LITERAL, tree.Style.FOLDED)
         if not isinstance(node, tree.ScalarNode) or not is_text or tree.BREAK.search(layer.text, node.start, node.end):
             raise self.refused(
-                f"The version of {self.called()} is no text on one line.",
+                f"The version of {self.called()} is not a text on one line.",
                 "Write it behind its key: version: 580.65.06.",
                 layer.at(found.pair.key.start),
             )

@@ -86,7 +86,7 @@ def load_snapshot(path: Path) -> Recorded:
                 break
             _take(data, lists, refused, logs)
         except (ValueError, KeyError, TypeError, AttributeError) as err:
-            raise SnapshotInvalid(f"{path}:{number}: this is no line of a snapshot: {err}. {_AGAIN}") from err
+            raise SnapshotInvalid(f"{path}:{number}: this is not a line of a snapshot: {err}. {_AGAIN}") from err
     raise SnapshotInvalid(f"{path} is not whole: it has {len(lines)} lines, and its end is missing. {_AGAIN}")
 
 
@@ -101,7 +101,7 @@ def _lines(path: Path) -> list[str]:
     except OSError as err:
         raise SnapshotInvalid(f"The snapshot {path} cannot be read: {err.strerror}.") from err
     except UnicodeDecodeError as err:
-        raise SnapshotInvalid(f"{path} is not a snapshot: it is no text. {_AGAIN}") from err
+        raise SnapshotInvalid(f"{path} is not a snapshot: it is not text. {_AGAIN}") from err
 
 
 def _head(path: Path, line: str) -> Mapping[str, Any]:

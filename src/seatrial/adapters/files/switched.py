@@ -24,7 +24,7 @@ from seatrial.core.actions.at_home import Publish
 _MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
 _BY_THE_CHART: Final = "NVIDIADriver/default"
 """The one NVIDIADriver that NVIDIA's chart makes from its values; every other one has a manifest of its own."""
-_ADVICE = "Write the entry there once by hand, as name and value; nothing was changed."
+_ADVICE = "Write the entry there once yourself, as name and value; nothing was changed."
 
 
 def set_switches(text: str, resource: str, switches: Mapping[str, str], file: str = "") -> str:

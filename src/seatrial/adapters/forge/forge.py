@@ -74,7 +74,7 @@ class HttpForge:
     async def post(self, commit: str, status: CommitStatus) -> None:
         """Have the forge show a status beside a commit, and so beside the requests that end in it."""
         if not _SHA.fullmatch(commit):
-            raise ForgeRefused(f"{commit!r} is no commit. Give all of its 40 or 64 digits.")
+            raise ForgeRefused(f"{commit!r} is not a commit. Give all of its 40 or 64 digits.")
         await self._caller.do(self._shape.status(self._place, commit, status))
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -60,7 +60,8 @@ def place_of(kind: Kind, *, scheme: str, host: str, port: int, path: Sequence[st
     is_named = len(inner) >= OWNED_DEPTH if kind is Kind.GITLAB else len(inner) == OWNED_DEPTH
     if not is_named:
         raise ForgeRefused(
-            f"{'/'.join(inner) or 'nothing'} is no repository that a {kind} forge could name: it would be OWNER/NAME. "
+            f"{'/'.join(inner) or 'nothing'} is not a repository that a {kind} forge could name: it would be "
+            "OWNER/NAME. "
             f"Where the forge lives below a path, put the address of its API into the file api beside the token."
         )
     return Place(kind=kind, api=api, project="/".join(inner), token=secret)
@@ -87,6 +88,6 @@ def _told(secret: Path, kind: Kind) -> tuple[str, tuple[str, ...]] | None:
         return None
     parts = urlsplit(text)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.username is not None:
-        raise ForgeRefused(f"The file api in {secret} is no address of an API. Write it as https://HOST/PATH.")
+        raise ForgeRefused(f"The file api in {secret} is not an address of an API. Write it as https://HOST/PATH.")
     below = parts.path.removesuffix(API_PATHS[kind]).strip("/")
     return text, tuple(below.split("/")) if below else ()

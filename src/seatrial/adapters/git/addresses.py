@@ -81,7 +81,7 @@ class Address:
         if scheme in ("http", "https") and user:
             raise _unclear(url, "the name to log in with belongs into the secret")
         if user and not _USER.fullmatch(user):
-            raise _unclear(url, "its user is no plain name")
+            raise _unclear(url, "its user is not a plain name")
         if scheme != "file":
             host = _host(host, url)
         return cls(scheme=scheme, user=user, host=host, port=int(port) if port else PORTS[scheme], path=path)
@@ -181,12 +181,12 @@ def _host(text: str, url: str) -> str:
         try:
             return str(ipaddress.IPv6Address(host[1:-1]))
         except ValueError:
-            raise _unclear(url, "its host is no address") from None
+            raise _unclear(url, "its host is not an address") from None
     if not _HOST.fullmatch(host):
-        raise _unclear(url, "its host is no plain name; one with other letters is written as xn--…")
+        raise _unclear(url, "its host is not a plain name; one with other letters is written as xn--…")
     return host
 
 
 def _unclear(url: str, why: str) -> SetupInvalid:
     shown = credentials.Cleaner().clean(url)
-    return SetupInvalid(f"{shown!r} is no address that we can compare: {why}. Write it as https://HOST/PATH.")
+    return SetupInvalid(f"{shown!r} is not an address that we can compare: {why}. Write it as https://HOST/PATH.")

@@ -42,7 +42,7 @@ def files_at(
     """The wanted files directly below a folder (`path`; empty is the root), or the one file that `path` names."""
     credentials.check_url(url)
     if not _COMMIT.fullmatch(commit):
-        raise SetupInvalid(f"{commit!r} is no commit. Write its 40 hexadecimal digits: a branch or a tag may move.")
+        raise SetupInvalid(f"{commit!r} is not a commit. Write its 40 hexadecimal digits: a branch or a tag may move.")
     if path:
         check_path(path)
     with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
@@ -67,7 +67,9 @@ class _Look:
             if not wanted(name):
                 continue
             if kind != "blob" or mode == Mode.LINK:
-                raise FileUnusable(f"{name} at {self._commit[:12]} is no plain file. Name a folder with files in it.")
+                raise FileUnusable(
+                    f"{name} at {self._commit[:12]} is not a plain file. Name a folder with files in it."
+                )
             if int(size) + sum(map(len, found.values())) > bytes_max:
                 raise FileUnusable(f"{self._shown} has more than {bytes_max} bytes of files at {self._commit[:12]}.")
             found[name] = self._git("cat-file", "blob", sha).out

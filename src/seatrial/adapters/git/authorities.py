@@ -36,7 +36,9 @@ class Authorities:
         for text, file in named:
             at = Address.parse(text)
             if at.scheme != "https" or at.path:
-                raise SetupInvalid(f"{text} is no server with a certificate. Write it as https://HOST, with no path.")
+                raise SetupInvalid(
+                    f"{text} is not a server with a certificate. Write it as https://HOST, with no path."
+                )
             if files.setdefault((at.host, at.port), file) is not file:
                 raise SetupInvalid(f"{text} is named twice. Put both authorities into one file.")
         return cls(files=files)

@@ -77,7 +77,7 @@ class Clone:
     def __init__(self, remote: Remote, folder: Path, *, remote_seconds: float = REMOTE_SECONDS) -> None:
         credentials.check_url(remote.url)
         if not _BRANCH.fullmatch(remote.branch):
-            raise SetupInvalid(f"{remote.branch!r} is no name of a branch. Write it without refs/heads/.")
+            raise SetupInvalid(f"{remote.branch!r} is not a name of a branch. Write it without refs/heads/.")
         self.remote = remote
         self._folder = folder.absolute()
         self._remote_seconds = remote_seconds
@@ -211,7 +211,7 @@ class Clone:
             new.rename(self._work_tree)
         except OSError as err:
             raise SetupInvalid(
-                f"The old clone in {self._folder} is broken and cannot be removed: {err.strerror}. Remove it by hand."
+                f"The old clone in {self._folder} is broken and cannot be removed: {err.strerror}. Remove it yourself."
             ) from err
 
     def _fetch(self, git_dir: Path) -> None:

@@ -78,7 +78,7 @@ def check_url(url: str) -> None:
     """Refuse an address that git would read as something else, or that has a secret in it."""
     shown = Cleaner().clean(url)
     if not url or url.startswith("-") or re.search(r"[\x00-\x20\x7f]", url):
-        raise SetupInvalid(f"{shown!r} is no address of a Git repository. Write it as `git clone` takes it.")
+        raise SetupInvalid(f"{shown!r} is not an address of a Git repository. Write it as `git clone` takes it.")
     if re.match(r"[A-Za-z0-9]+::", url):
         raise SetupInvalid(f"{shown!r} would start a program. Write an https, ssh or file address.")
     if "://" in url and urlsplit(url).password is not None:
@@ -144,7 +144,7 @@ def _by_password(url: str, secret: Path, folder: Path, quiet: Mapping[str, str])
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         raise SetupInvalid(
-            f"The secret at {secret} is for a login, and {Cleaner().clean(url)} is no https or ssh address. "
+            f"The secret at {secret} is for a login, and {Cleaner().clean(url)} is not an https or ssh address. "
             "Name the repository by one of them, or leave the secret out."
         )
     missing = [name for name in ("username", "password") if not (secret / name).is_file()]

@@ -35,7 +35,7 @@ _ITEM: Final = re.compile(r"([-*]|\d+\.) ")
 def check_name(what: str, name: str) -> None:
     """Refuse a name of a rollout or a step that could not stand on one line, or not in the name of a branch."""
     if not _NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
-        raise SetupInvalid(f"{name!r} is no name for a {what}: letters, digits, `-`, `_` and `.` only.")
+        raise SetupInvalid(f"{name!r} is not a name for a {what}: letters, digits, `-`, `_` and `.` only.")
 
 
 def trailers(rollout: str, step: str = "") -> tuple[str, ...]:

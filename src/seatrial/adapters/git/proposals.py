@@ -44,7 +44,7 @@ def branch_of(rollout: str, step: str) -> str:
 def describe(message: str, *, branch: str, base: str, commit: str, is_merged: bool = False) -> Proposal:
     """The request for a commit that was made for this purpose."""
     title, _, rest = foreign.lines(message).partition("\n")
-    kept = f"Keep the {messages.ROLLOUT} and {messages.STEP} lines when merging: by them the change is recognised."
+    kept = f"Keep the {messages.ROLLOUT} and {messages.STEP} lines when merging: they identify the change."
     return Proposal(
         branch=branch,
         commit=commit,

@@ -118,7 +118,7 @@ class Repository:
         if not self._past.is_known(commit):
             raise GitUnavailable(
                 f"{self._clone.shown_url} has no commit {commit} on {self._remote.branch}. "
-                "It was taken back, or was never pushed: look again."
+                "It was removed, or never pushed: look again."
             )
         found = trees.file_at(self._clone, commit, path)
         return found.text if found is not None else None
@@ -342,7 +342,7 @@ class Repository:
     def _new_tag(self, rollout: str, base: str, commit: str, message: str) -> dict[str, tuple[str, str]]:
         """Make a tag in the clone; gives what to push."""
         if not _TAG.fullmatch(base):
-            raise SetupInvalid(f"{base!r} is no name for a tag: letters, digits, `.`, `-`, `_` and `+` only.")
+            raise SetupInvalid(f"{base!r} is not a name for a tag: letters, digits, `.`, `-`, `_` and `+` only.")
         taken = set(self._clone.git("for-each-ref", "--format=%(refname:strip=2)", "refs/tags").text.splitlines())
         name, number = base, 1
         while name in taken:
@@ -403,7 +403,7 @@ class Repository:
             return {}
         if self._author is None:
             raise SetupInvalid(
-                "Nobody is named as the author of commits. Set user.name and user.email in Git's configuration, "
+                "There is no author for commits. Set user.name and user.email in Git's configuration, "
                 "or name an author in the settings."
             )
         return _variables(self._author)
@@ -420,7 +420,7 @@ def _variables(author: Author) -> dict[str, str]:
 
 def _check_sha(commit: str) -> None:
     if not _SHA.fullmatch(commit):
-        raise SetupInvalid(f"{commit!r} is no full name of a commit: 40 hexadecimal digits.")
+        raise SetupInvalid(f"{commit!r} is not a full commit hash: 40 hexadecimal digits.")
 
 
 def _check_commits(commits: Sequence[str]) -> None:

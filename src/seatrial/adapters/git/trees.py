@@ -47,7 +47,7 @@ def check_path(path: str) -> None:
     """Refuse a path that is not inside of the repository."""
     parts = path.split("/")
     if not path or path.startswith("/") or any(ord(char) < 32 for char in path) or "\\" in path:
-        raise FileUnusable(f"{path!r} is no path inside of a repository. Write it from its root: gpu/matrix.yaml.")
+        raise FileUnusable(f"{path!r} is not a path inside of a repository. Write it from its root: gpu/matrix.yaml.")
     if any(part in ("", ".", "..") or part.lower() == ".git" for part in parts):
         raise FileUnusable(f"{path!r} leaves the repository or its files. Write it from its root: gpu/matrix.yaml.")
 

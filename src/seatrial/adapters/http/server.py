@@ -47,7 +47,7 @@ class Address:
         if not colon:
             raise _invalid(text, "it has no port")
         if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX):
-            raise _invalid(text, f"the port {port!r} is no number from 0 to {PORT_MAX}")
+            raise _invalid(text, f"the port {port!r} is not a number from 0 to {PORT_MAX}")
         if host.startswith("[") and host.endswith("]"):
             host = host[1:-1]
         elif ":" in host:
@@ -110,4 +110,4 @@ def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
 
 
 def _invalid(text: str, why: str) -> AddressInvalid:
-    return AddressInvalid(f"{text!r} is no address to listen on: {why}. Write HOST:PORT, such as 0.0.0.0:8480.")
+    return AddressInvalid(f"{text!r} is not an address to listen on: {why}. Write HOST:PORT, such as 0.0.0.0:8480.")

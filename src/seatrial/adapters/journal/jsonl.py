@@ -130,7 +130,7 @@ class JsonlJournal:
         if last:
             self._take_up(self._path, last)
         elif torn[: len(_OPENING)] != _OPENING[: len(torn)]:
-            raise self._unusable(f"{self._path.name} is no journal of ours")
+            raise self._unusable(f"{self._path.name} is not a journal of ours")
         # A crash in the middle of a line leaves half of it; the act it told of was not begun.
         self._size_bytes = self._open.truncate(self._open.seek(0, os.SEEK_END) - len(torn))
         if not last:
@@ -151,7 +151,7 @@ class JsonlJournal:
             chain = lines.unseal(last)[1]
             self._number, self._journal = int(head["file"]), str(head.get("journal", claimed))
         except (ValueError, KeyError) as err:
-            raise self._unusable(f"{path.name} is no journal of ours") from err
+            raise self._unusable(f"{path.name} is not a journal of ours") from err
         self._chain = chain
 
     @property

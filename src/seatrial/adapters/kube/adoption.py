@@ -217,11 +217,11 @@ async def publish(client: Client, resources: tuple[str, ...], version: str) -> N
     for resource in resources:
         target = publishing.target_of(resource)
         if target is None:
-            raise NotAdopted(f"{resource} carries no driver version that could be written. Publish it yourself.")
+            raise NotAdopted(f"{resource} has no driver version that could be set. Publish it yourself.")
         body = target.version_patch(version, expect="", note="")
         stored = publishing.version_of(await client.patch(target.path, body, target.model, kind=PatchKind.MERGE))
         if stored != version:
-            raise NotAdopted(f"{resource} was to carry {version}, and the server stored {stored or 'none'}.")
+            raise NotAdopted(f"{resource} should have {version}, but the server stored {stored or 'none'}.")
 
 
 async def create_rollout(client: Client, body: Mapping[str, Any]) -> bool:
@@ -235,7 +235,7 @@ async def create_rollout(client: Client, body: Mapping[str, Any]) -> bool:
         found = await client.get(f"{keys.ROLLOUTS}/{name}", models.Rollout)
         if found.spec.target.driver != target:
             raise NotAdopted(
-                f"There is a GPURollout {name} to {found.spec.target.driver} already. Give another name with --name."
+                f"There is already a GPURollout {name} to {found.spec.target.driver}. Choose another name with --name."
             ) from err
         return False
     return True

@@ -164,7 +164,7 @@ async def sweep(client: Client) -> None:
         except errors.ClusterError as err:
             if time.monotonic() >= deadline:
                 raise TraceLeft(
-                    f"A label of ours may be left on a node ({err}). It skips nobody; take it away with "
+                    f"A label of ours may be left on a node ({err}). It skips no node; remove it with "
                     f"`kubectl label nodes -l {SELECTOR} {pace_ways.WAKE_LABEL}-`, or run `seatrial pace` again."
                 ) from err
             await asyncio.sleep(SWEEP_PAUSE_SECONDS)

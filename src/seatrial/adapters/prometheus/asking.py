@@ -57,7 +57,7 @@ def figures_of(gate: Gate, node: str, samples: tuple[Sample, ...], at: Instant) 
     if len(samples) > SERIES_MAX:
         raise PrometheusTooMuch(f"it answers with {len(samples)} series, and {SERIES_MAX} are taken: sum them up")
     if not samples:
-        why = "there is no series: nobody tells it, not any more, or the query looks elsewhere"
+        why = "there is no series: nothing reports it, or no longer, or the query looks elsewhere"
         return (Unmeasured(name=gate.name, node=node, why=why),)
     return tuple(_figures(gate, node, samples, at))
 

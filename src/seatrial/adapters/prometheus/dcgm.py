@@ -34,9 +34,9 @@ def _metric(signal: str, *names: str, is_usual: bool = False, note: str = "") ->
     return Metric(signal=signal, names=names, is_usual=is_usual, note=note)
 
 
-_AVERAGE: Final = "an average over the exporter's own interval, 30 s where nobody changed it"
+_AVERAGE: Final = "an average over the exporter's own interval, 30 s by default"
 _PROFILING: Final = "needs the profiling module, and no profiler beside it; " + _AVERAGE
-_VOLATILE: Final = "counts from nought after every load of the driver, so an upgrade restarts it"
+_VOLATILE: Final = "counts from zero after every load of the driver, so an upgrade restarts it"
 _AMPERE: Final = "products since Ampere; older ones retire pages"
 _OLDER: Final = "products before Ampere; newer ones remap rows"
 METRICS: Final = (

@@ -71,7 +71,7 @@ def owner_of(labels: Labels, nodes: Collection[str], *, node_label: str = "") ->
         return Unclear(nodes=found, why=why)
     gpu = gpu_of(labels)
     if not gpu and labels.get(INDEX):
-        why = f"GPU {labels[INDEX]} is told of without a UUID, and an index changes with a reboot"
+        why = f"GPU {labels[INDEX]} is reported without a UUID, and an index may change with a reboot"
         return Unclear(nodes=(node,), why=why)
     return Owner(node=node, label=label, gpu=gpu)
 

@@ -114,8 +114,9 @@ class Look:
             return
         off = self._now - (before + after) / 2
         raise PrometheusRefused(
-            f"its clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} ours, so nobody can say what it saw "
-            "when. Set both by the same time server."
+            f"its clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} ours, so its times cannot be "
+            "trusted. "
+            "Set both by the same time server."
         )
 
     async def _learn_intervals(self, caller: Caller) -> None:
@@ -138,7 +139,7 @@ class Look:
             (query,),
             silent,
             f"there is no series of {' or '.join(query.metrics)} with this node's name in one of its labels "
-            f"({looked_at}): no exporter runs there, it does not tell this, or the node is called otherwise",
+            f"({looked_at}): no exporter runs there, it does not report this, or the node has another name there",
         )
         known = {job: seconds for job in told.jobs if (seconds := self._interval_of(job))}
         if told.owners and not known:
@@ -233,7 +234,7 @@ def _refuse_moved(told: _Told) -> None:
             nodes[gpu].add(node)
     for gpu, found in sorted(nodes.items()):
         if len(found) > 1:
-            told.unclear |= dict.fromkeys(sorted(found), f"{gpu} is told of as {names.a_few(sorted(found))}'s at once")
+            told.unclear |= dict.fromkeys(sorted(found), f"{gpu} is reported for {names.a_few(sorted(found))} at once")
 
 
 def _moment(at: Instant) -> str:

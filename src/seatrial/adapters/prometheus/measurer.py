@@ -27,7 +27,7 @@ from seatrial.ports import Clock, Outcome
 SETTLED_SECONDS: Final = 300.0
 """So long a Prometheus carries a value on by itself. What an exporter tells no more it forgets at once, but not across
 a start of its own."""
-NOBODY: Final = "this controller was started without --prometheus, so nobody can be asked"
+NOBODY: Final = "this controller was started without --prometheus, so there is nothing to ask"
 
 
 @dataclass(slots=True, kw_only=True)

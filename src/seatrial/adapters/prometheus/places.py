@@ -54,9 +54,9 @@ class Place:
             parts = urlsplit(url)
             host, _ = parts.hostname, parts.port  # a port that is no number is a ValueError
         except ValueError as err:
-            raise PrometheusRefused(f"{url!r} is no address of a Prometheus: {err}.") from None
+            raise PrometheusRefused(f"{url!r} is not an address of a Prometheus: {err}.") from None
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-            raise PrometheusRefused(f"{url!r} is no address of a Prometheus. Write it as https://HOST:PORT/PATH.")
+            raise PrometheusRefused(f"{url!r} is not an address of a Prometheus. Write it as https://HOST:PORT/PATH.")
         if parts.username is not None:
             raise PrometheusRefused("A login in the address ends up in logs. Put it into a secret's folder instead.")
         if secret is not None and parts.scheme != "https":

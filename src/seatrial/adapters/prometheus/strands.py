@@ -35,7 +35,7 @@ def laid_out(strands: Sequence[Strand]) -> Points | str:
     spans = sorted(_spans(strands).items(), key=lambda each: each[1])
     for (one, (_, end)), (other, (start, _)) in pairwise(spans):
         if start < end:
-            return f"two exporters tell of it at once, {one} and {other}: choose one by its job"
+            return f"two exporters report it at once, {one} and {other}: choose one by its job"
     return tuple(sorted(whole.items()))
 
 

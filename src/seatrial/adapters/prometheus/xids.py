@@ -36,7 +36,7 @@ async def read(place: Place, nodes: Collection[str], *, node_label: str = "") ->
     except PrometheusError as err:
         return Metrics(why_not=str(err))
     if not there:
-        return Metrics(why_not=f"{place.host} has no {METRIC}: nobody scrapes DCGM exporter, or it leaves that out")
+        return Metrics(why_not=f"{place.host} has no {METRIC}: DCGM exporter is not scraped, or it leaves that out")
     times = {_key(each): int(each.value) for each in changes if math.isfinite(each.value)}
     found, unclear = [], []
     for each in numbers:

@@ -40,7 +40,7 @@ def signer_of(signed: bytes, signature: bytes, allowed: Path, place: str) -> str
         key = foreign.line(checked.stdout.decode(errors="replace"), REASON_MAX).rpartition(" with ")[2].strip()
         if not allowed.is_file():
             raise SignerNotAllowed(
-                f"{place} is signed with {key}, and there is no {allowed}, so nobody is allowed to. Ask its publisher "
+                f"{place} is signed with {key}, and there is no {allowed}, so no key is allowed. Ask its publisher "
                 f'for the public key, and write a line into it: WHO namespaces="{NAMESPACE}" KEY',
                 str(allowed),
             )

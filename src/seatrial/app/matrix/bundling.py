@@ -261,4 +261,4 @@ def _wished(said: Mapping[str, Any], folder: Path) -> Asked:
             own=dict(said.get("values", {})),
         )
     except (KeyError, ValueError, TypeError) as err:
-        raise BundleRefused(f"{folder} does not say with which wishes it was written. Write it anew.") from err
+        raise BundleRefused(f"{folder} does not say with which options it was written. Write it again.") from err

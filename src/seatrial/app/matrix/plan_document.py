@@ -161,7 +161,7 @@ def read_plan(path: str) -> dict[str, Any]:
     except texts.FileUnusable as err:
         raise PlanUnusable(f"{err} `seatrial plan -o json` writes a plan.") from err
     if not isinstance(data, dict) or not ("steps" in data or "refusal" in data):
-        raise PlanUnusable(f"{path} holds no plan. `seatrial plan -o json` writes one.")
+        raise PlanUnusable(f"{path} has no plan. `seatrial plan -o json` writes one.")
     return data
 
 

@@ -98,7 +98,7 @@ def check(asked: AdoptOptions) -> None:
         except VersionInvalid as err:
             raise CalledWrongly(f"{option}: {err}") from err
     if asked.rollout and asked.selector:
-        raise CalledWrongly(f"{asked.rollout} says which nodes are meant, and --selector too; give one.")
+        raise CalledWrongly(f"{asked.rollout} names the nodes, and so does --selector; give one of them.")
 
 
 @asynccontextmanager
@@ -229,7 +229,7 @@ def _members(nodes: Mapping[str, NodeSeen], selector: Mapping[str, str]) -> dict
 def _check_released(released: Iterable[str], nodes: Mapping[str, NodeSeen]) -> None:
     for name in released:
         if name not in nodes:
-            raise CalledWrongly(f"--release {name}: it is none of the {len(nodes)} nodes that are meant.")
+            raise CalledWrongly(f"--release {name}: it is not among the chosen nodes.")
 
 
 def _rollout(found: picking.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:

@@ -88,12 +88,12 @@ def wish_of(rollout: Rollout, asked: Attested, by: str, now: Instant) -> Wish:
 
 def _refuse(rollout: Rollout, asked: Attested) -> None:
     if rollout.is_ended:
-        raise wishing.RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); nobody asks for a word any more.")
+        raise wishing.RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); nothing is left to sign off.")
     gates: dict[str, Any] = {each["name"]: each for each in rollout.spec.get("gates") or ()}
     asking = [name for name, gate in gates.items() if gate.get("attest")]
     if asked.gate not in asking:
         why = "is measured, and asks nobody" if asked.gate in gates else "is not one of its gates"
-        there = f"those that ask are {', '.join(asking)}" if asking else "it has none that asks for a word"
+        there = f"those that do are {', '.join(asking)}" if asking else "it has none that needs a sign-off"
         raise wishing.RolloutRefused(f"{rollout.name}: {asked.gate} {why}; {there}.")
     canaries = rollout.campaign.get("canaries") or ()
     if asked.node and asked.node not in canaries:

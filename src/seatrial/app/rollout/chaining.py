@@ -123,7 +123,7 @@ def chain_of(asked: StartOptions, data: Mapping[str, Any], target: RolloutTarget
     if target is not None and legs and target.driver != wanted:
         raise PlanUnusable(
             f"the plan leads to driver {wanted or '(none)'}, and entry {target.entry} says {target.driver}. "
-            "Plan anew: the matrix has changed since."
+            "Plan again: the matrix has changed since."
         )
     name = asked.name or default_name(data)
     names = [_name_of(name, number, len(moves), move) for number, move in enumerate(moves, 1)]
@@ -158,7 +158,8 @@ def _check_moves(moves: Sequence[Move]) -> None:
         if move.doubt:
             raise PlanUnusable(
                 f"step {move.step} moves {move.change.component.value} and gpu_driver together, and one after the "
-                f"other is forbidden both ways by {', '.join(move.doubt)}. Move them by hand together, then plan anew."
+                f"other is forbidden both ways by {', '.join(move.doubt)}. Move them together yourself, then "
+                "plan again."
             )
         if not move.driver:
             raise PlanUnusable("the plan names no gpu_driver, and a rollout has to say which one nodes run. Name it.")
@@ -242,7 +243,7 @@ def check_same(wanted: Mapping[str, Any], there: Rollout) -> None:
     place = _difference(wanted["spec"], there.spec, "spec")
     if place:
         raise PlanUnusable(
-            f"rollout {there.name} is there already, and its {place} is another. "
+            f"rollout {there.name} already exists, and its {place} differs. "
             "Give the plan another name with --name, or delete the old rollouts once they have ended."
         )
 

@@ -66,15 +66,16 @@ def component_of(text: str) -> Component:
         found = ALIASES.get(text) or Component(text.replace("-", "_"))
     except ValueError:
         theirs = ", ".join(each.value for each in Component if each not in observed.SHOWN and each not in observed.OURS)
-        raise CalledWrongly(
-            f"{text!r} is no component of a version matrix that people tell of; those are {theirs}."
-        ) from None
+        raise CalledWrongly(f"{text!r} is not a component that people report; those are {theirs}.") from None
     if found in observed.SHOWN:
         raise CalledWrongly(
-            f"{found.value} is seen by itself, in the node's {observed.SHOWN[found]}; nobody has to say it."
+            f"{found.value} is detected automatically, in the node's {observed.SHOWN[found]}; there is no need "
+            "to report it."
         )
     if found in observed.OURS:
-        raise CalledWrongly(f"{found.value} is seen by itself, in the driver pods; nobody has to say it.")
+        raise CalledWrongly(
+            f"{found.value} is detected automatically, in the driver pods; there is no need to report it."
+        )
     return found
 
 

@@ -139,7 +139,7 @@ def check(asked: StartOptions) -> None:
         raise CalledWrongly("--canary-node names who goes first, and --canary-selector would choose; give one of them.")
     _check_publish(goal, asked.publishing, typed)
     if asked.name and not (_NAME.fullmatch(asked.name) and len(asked.name) <= 63):
-        raise CalledWrongly(f"{asked.name!r} is no name: small letters, digits, `-` and `.`, 63 at most.")
+        raise CalledWrongly(f"{asked.name!r} is not a name: small letters, digits, `-` and `.`, 63 at most.")
 
 
 def _check_plan(typed: list[str]) -> None:

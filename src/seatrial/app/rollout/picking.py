@@ -185,7 +185,7 @@ def meant(found: Iterable[Rollout], name: str = "") -> Rollout:
     if len(chosen) == 1:
         return chosen[0]
     how = "have not ended" if active else "have all ended"
-    raise CalledWrongly(f"{_names(chosen)} {how}; say which one is meant.")
+    raise CalledWrongly(f"{_names(chosen)} {how}; say which one you mean.")
 
 
 def last(found: Iterable[Rollout], name: str = "") -> Rollout:
@@ -197,7 +197,7 @@ def last(found: Iterable[Rollout], name: str = "") -> Rollout:
     if not done:
         raise RolloutMissing(
             "there is no rollout to undo: none is under way, and none with a canary was ever done. "
-            "A rollout without one is undone by publishing the old version, and a rollout to it."
+            "A rollout without one is undone by publishing the old version and rolling out to it."
         )
     return max(done, key=lambda each: each.since)
 

@@ -93,7 +93,7 @@ def read_gates(path: str) -> list[dict[str, Any]]:
     found = texts.read_yaml(path)
     found = found.get("gates") if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found) or not found:
-        raise FileUnusable(f"{path} holds no list of gates; each has a name, and an image or whoever else answers it.")
+        raise FileUnusable(f"{path} has no list of gates; each has a name, and an image or whoever else answers it.")
     return found
 
 
@@ -248,7 +248,7 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     load = f", at work for {campaign.bake.load_min:.0%} of it" if campaign.bake.load_min else ""
     bake = campaign.bake
     proof = (
-        f", until a loss of {100 * bake.exclude:g}% is excluded at {100 * bake.confidence:g}%" if bake.exclude else ""
+        f", until a loss of {100 * bake.exclude:g}% is ruled out at {100 * bake.confidence:g}%" if bake.exclude else ""
     )
     yield "Bake", f"{spans.span(bake.seconds)} with evidence{load}{proof}, gates asked every {every}"
     bounds = waves.bounds(campaign.waves, len(members) - len(chosen))
@@ -263,7 +263,7 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     from seatrial.core.movers.mover import mode_of, mover_of
 
     step = campaign.by_hand
-    carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that carries a version"
+    carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that sets the version"
     how_published = {
         Via.DIRECT: f"by writing {carriers}",
         Via.GIT: f"by commits, which {deployers.ENGINE} brings into the cluster",

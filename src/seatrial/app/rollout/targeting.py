@@ -65,7 +65,7 @@ class RolloutTarget:
         if git:
             pinned = git["commit"][:PINNED_SHOWN]
             return f"{git['url']} {git['branch']}@{pinned}, {git['path']}, entry {self.entry}"
-        return f"{self.report.file}, entry {self.entry}" if self.entry else "no matrix: the version was given by hand"
+        return f"{self.report.file}, entry {self.entry}" if self.entry else "no matrix: the version was given directly"
 
 
 def read(goal: Goal, spec: dict[str, Any] | None, name: str, on: date, facts: Sequence[str] = ()) -> RolloutTarget:
@@ -157,7 +157,7 @@ def _of_git(
         repository = Repository(Remote(url=url, branch=branch), Path(folder) / "clone")
         look = repository.look(rollout=name, pinned=commit)
         if look.is_pinned_kept is False:
-            raise EntryUnusable(f"{url} has no commit {commit} on {branch} any more. Pin another, or none.")
+            raise EntryUnusable(f"{url} no longer has commit {commit} on {branch}. Pin another, or none.")
         pinned = commit or look.head
         text = repository.text_at(pinned, path)
         home, short = PurePosixPath(path).parent, pinned[:PINNED_SHOWN]

@@ -26,10 +26,10 @@ def pause(rollout: Rollout) -> Wish:
     if rollout.is_ended:
         raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to pause.")
     if rollout.spec.get("paused"):
-        return Wish(said=f"{rollout.name} is paused already.")
+        return Wish(said=f"{rollout.name} is already paused.")
     return Wish(
-        said=f"{rollout.name} is paused: every node keeps its place, and nothing is forgotten. "
-        f"Go on with `seatrial rollout resume {rollout.name}`.",
+        said=f"{rollout.name} is paused: every node keeps its place, and nothing is lost. "
+        f"Continue with `seatrial rollout resume {rollout.name}`.",
         spec={"paused": True},
         what="paused it",
     )
@@ -41,7 +41,7 @@ def resume(rollout: Rollout) -> Wish:
         return Wish(said=f"{rollout.name} is not paused.")
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
-    said = f"{rollout.name} goes on{at}. {WATCH.format(name=rollout.name)}"
+    said = f"{rollout.name} continues{at}. {WATCH.format(name=rollout.name)}"
     return Wish(said=said, spec={"paused": False}, what="resumed it")
 
 
@@ -53,7 +53,7 @@ def approve(rollout: Rollout, point: str) -> Wish:
     if rollout.is_ended:
         raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to approve.")
     if point in approved:
-        return Wish(said=f"{rollout.name}: {point} is approved already.")
+        return Wish(said=f"{rollout.name}: {point} is already approved.")
     asks = approvals.get("manual") or ()
     unasked = "" if point in asks else f" It would not have asked: {point} is not among its manual points."
     return Wish(
@@ -70,12 +70,12 @@ def abort(rollout: Rollout, reason: str, *, marks_bad: bool = False) -> Wish:
         _check_markable(rollout)
     before = rollout.spec.get("abort")
     if rollout.phase == "Reverted":
-        return Wish(said=f"{rollout.name} is undone already.")
+        return Wish(said=f"{rollout.name} is already undone.")
     is_new = marks_bad and not rollout.spec.get("markBad")
     marked = {"markBad": True} if is_new else {}
     if before:
         too = f" Its entry {_entry(rollout)} is marked bad, too." if is_new else ""
-        said = f"{rollout.name} is being undone already: {before}.{too} {WATCH.format(name=rollout.name)}"
+        said = f"{rollout.name} is already being undone: {before}.{too} {WATCH.format(name=rollout.name)}"
         return Wish(said=said, spec=marked or None, what="asked for the entry to be marked bad")
     # Paused, it would wait for ever with the undo asked for.
     paused = {"paused": False} if rollout.spec.get("paused") else {}
@@ -94,11 +94,11 @@ def _check_markable(rollout: Rollout) -> None:
         raise RolloutRefused(
             f"{name} was not made from a matrix, so there is no entry to mark bad. Leave --mark-bad out."
         )
-    by_hand = f"write `bad: WHY` into entry {entry} of the matrix yourself, if nobody is to use the version"
+    by_hand = f"write `bad: WHY` into entry {entry} of the matrix yourself, if nobody should use the version"
     if _has_not_begun(rollout):
         raise RolloutRefused(f"{name} has not begun, and marks nothing. Leave --mark-bad out; {by_hand}.")
     if rollout.phase == "Reverted":
-        raise RolloutRefused(f"{name} is undone already, and marks nothing any more; {by_hand}.")
+        raise RolloutRefused(f"{name} is already undone, and marks nothing; {by_hand}.")
 
 
 def _entry(rollout: Rollout) -> str:
@@ -114,7 +114,7 @@ def check_campaign(rollout: Rollout) -> None:
     if not rollout.is_campaign:
         raise RolloutRefused(
             f"{rollout.name} moves nodes only: it has no canary, asks nobody and publishes nothing. "
-            "Undo it by publishing the old version, and a rollout to it."
+            "Undo it by publishing the old version and rolling out to it."
         )
 
 
@@ -139,7 +139,7 @@ def check_undo(rollout: Rollout, *, allows_done: bool) -> None:
 def what_is_undone(rollout: Rollout, *, marks_bad: bool = False) -> list[str]:
     """What an undo takes back, and whether it marks the entry, for a person who is asked."""
     if _has_not_begun(rollout):
-        return [f"{rollout.name} has not begun: it ends, and nothing has to be taken back."]
+        return [f"{rollout.name} has not begun: it ends, and there is nothing to revert."]
     return [*_taken_back(rollout), *_marked(rollout, marks_bad=marks_bad)]
 
 
@@ -167,7 +167,7 @@ def _taken_back(rollout: Rollout) -> list[str]:
             f"  people put it back on every node that has it: {way}",
         ]
     lines = [f"Undoing {rollout.name} ({rollout.phase}, to driver {rollout.target}) means:"]
-    lines += [f"  {each['resource']} carries {each['version']} again" for each in campaign.get("baseline") or ()]
+    lines += [f"  {each['resource']} gets {each['version']} again" for each in campaign.get("baseline") or ()]
     via = (spec.get("publish") or {}).get("via") or "direct"
     if via == "git":
         lines.append("  its commits are reverted by one commit, and no others")

@@ -114,7 +114,7 @@ def loss_bars(proven: Proven) -> tuple[str, ...]:
     if proven.speeds is None or not any(each.rounds for each in found):
         return ()
     rows = [
-        ("to exclude", proven.speeds.asked_loss),
+        ("to rule out", proven.speeds.asked_loss),
         *((f"{each.name} of {each.node}", each.excluded) for each in found),
     ]
     width = max(len(name) for name, _ in rows)

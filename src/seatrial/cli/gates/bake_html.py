@@ -49,7 +49,7 @@ def _figures(proven: dict[str, Any]) -> str:
     told = [(f"{spans.hours(proven['hours'])} of {spans.hours(proven['asked_hours'])}", "count as evidence")]
     if proven["is_watched"]:
         told.append(
-            (f"{proven['loaded_gpu_hours']:.1f} GPU-hours", f"at work, {proven['load']:.0%} of what was watched")
+            (f"{proven['loaded_gpu_hours']:.1f} GPU-hours", f"at work, {proven['load']:.0%} of the time watched")
         )
         count = sum(each["count"] for each in proven["events"])
         told.append((str(count), f"{'error' if count == 1 else 'errors'} on the canary and who followed"))
@@ -80,10 +80,10 @@ def _speeds(speeds: dict[str, Any] | None) -> str:
     drawn = [_speed(each, number, asked) for number, each in enumerate(found)]
     at = LEFT + ROOM / SHOWN
     line = f'<line x1="{at:.1f}" y1="0" x2="{at:.1f}" y2="{ROW * len(found)}" stroke="{AMBER}" stroke-dasharray="4 3"/>'
-    note = f'<text x="{at + 5:.1f}" y="{ROW * len(found) + 14}">a loss of {asked:.0%} is to be excluded</text>'
+    note = f'<text x="{at + 5:.1f}" y="{ROW * len(found) + 14}">a loss of {asked:.0%} has to be ruled out</text>'
     left_out = "".join(f"<li>{escape(each)}</li>" for each in speeds["not_compared"])
     return (
-        '<div class="card"><h2>Speed</h2><p class="soft">The smallest loss that is excluded so far '
+        '<div class="card"><h2>Speed</h2><p class="soft">The smallest loss ruled out so far '
         f"at {speeds['confidence']:.0%}: the shorter the bar, the more is proven.</p>"
         f"{_picture([*drawn, line, note], len(found) + 1)}{f'<ul>{left_out}</ul>' if left_out else ''}</div>"
     )
@@ -115,8 +115,8 @@ def _said(event: dict[str, Any]) -> str:
     if event["is_failed"]:
         return "too often"
     if not event["excluded_per_hour"]:
-        return "nothing is excluded"
-    return f"more than one in {1 / event['excluded_per_hour']:.3g} GPU-hours under load is excluded"
+        return "nothing is ruled out"
+    return f"more than one in {1 / event['excluded_per_hour']:.3g} GPU-hours under load is ruled out"
 
 
 # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -66,7 +66,7 @@ def why(run: GateRun) -> str:
         shown = run.measured.figures[:3]
         more = len(run.measured.figures) - len(shown)
         return ", ".join(f"{each.name} {_value(each)}" for each in shown) + (f" and {more} more" if more else "")
-    return "its container ended well" if run.verdict is GateVerdict.PASSED else ""
+    return "its container succeeded" if run.verdict is GateVerdict.PASSED else ""
 
 
 def _summary(found: NodeReport) -> str:
@@ -219,7 +219,7 @@ def wants(gate: Gate) -> str:
     if gate.tenant is not None:
         work = gate.tenant
         return f"{number_of(work.pods, 'pod')} of {work.pod_selector} running there for {spans.span(work.seconds)}"
-    what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
+    what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container succeeds"
     return "; ".join([what, *_limits(gate)])
 
 

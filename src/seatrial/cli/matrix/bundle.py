@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the hook's image: registry.example.com/seatrial:0.1.0, or @sha256:…",
     )
     hook.add_argument(
-        "--on-delete", action="store_true", help="a controller of seatrial moves the nodes: nothing restarts by itself"
+        "--on-delete", action="store_true", help="a controller of seatrial moves the nodes: nothing restarts on its own"
     )
     hook.add_argument(
         "--dra-gpus", action="store_true", help="the DRA driver allocates GPUs, in the place of the device plugin"
@@ -144,7 +144,7 @@ def _path(text: str) -> str:
     parts = [each for each in text.split("/") if each not in ("", ".")]
     if text.startswith("/") or ".." in parts:
         raise CalledWrongly(
-            f"--path {text} is no folder of a repository: write it from its root, such as clusters/east."
+            f"--path {text} is not a folder of a repository: write it from its root, such as clusters/east."
         )
     return "/".join(parts)
 
@@ -164,7 +164,7 @@ def _exit_of(err: SeatrialError) -> ExitCode:
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count of nodes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of nodes")
     return int(text)
 
 

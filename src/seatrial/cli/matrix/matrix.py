@@ -205,7 +205,7 @@ def _edit(args: argparse.Namespace, change: Callable[[str, str], str]) -> int:
     elif args.dry_run:
         sys.stdout.write(_unified_diff(loaded.text, text, str(loaded.path)))
     elif text == loaded.text:
-        print(f"{loaded.path} says so already; nothing was changed.", file=sys.stderr)
+        print(f"{loaded.path} already says so; nothing was changed.", file=sys.stderr)
     else:
         print(f"Wrote {loaded.path}:", file=sys.stderr)
         for line in (*map(str, differences), *_unmarked(loaded.reading.matrix, after.matrix)):
@@ -217,7 +217,7 @@ def _unmarked(before: Matrix, after: Matrix | None) -> list[str]:
     """Which marks an edit took off, and what they said."""
     now = after.entries if after is not None else {}
     return [
-        f"{entry.key} is not marked bad any more; the mark said: {entry.bad}"
+        f"{entry.key} is no longer marked bad; the mark said: {entry.bad}"
         for role, entry in before.entries.items()
         if entry.bad and role in now and not now[role].bad
     ]
@@ -234,7 +234,7 @@ def _fmt(args: argparse.Namespace) -> int:
         print(f"{loaded.path} can be edited as it is; nothing was changed.", file=sys.stderr)
         return ExitCode.OK
     if args.check:
-        print(f"{loaded.path} is to be written anew: `seatrial matrix fmt {loaded.path}`.", file=sys.stderr)
+        print(f"{loaded.path} needs formatting: `seatrial matrix fmt {loaded.path}`.", file=sys.stderr)
         return ExitCode.FINDINGS
     matrix_file.replace_text(loaded.path, loaded.text, text)
     renamed = " The file is YAML now: give it another name." if loaded.path.suffix == ".json" else ""
@@ -281,7 +281,7 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError as err:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from err
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date; write it as YYYY-MM-DD") from err
 
 
 # ── printing ──────────────────────────────────────────────────────────────────────────────────────────────────────────

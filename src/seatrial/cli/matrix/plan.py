@@ -107,12 +107,12 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date; write it as YYYY-MM-DD") from None
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= NODES_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count of nodes from 1 to {NODES_MAX}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of nodes from 1 to {NODES_MAX}")
     return int(text)
 
 
@@ -169,7 +169,7 @@ def _takes(step: Step, expected: Expected) -> str:
     from seatrial.core.text.spans import span
 
     if expected.seconds_p50 is None:
-        return f"it does not come to its end over {number_of(expected.nodes, 'node')}; `seatrial forecast` says why"
+        return f"it does not finish over {number_of(expected.nodes, 'node')}; `seatrial forecast` says why"
     parallel = str(expected.parallel) if expected.parallel else "without a limit"
     late = f", in nine of ten runs at most {span(expected.seconds_p90)}" if expected.seconds_p90 is not None else ""
     return (
@@ -313,7 +313,7 @@ def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
 
     heading = {
         RefusalCode.TARGET_FAILS: "the target itself fails",
-        RefusalCode.RUNNING_FAILS: "what runs fails already, and no single step mends it",
+        RefusalCode.RUNNING_FAILS: "what runs already fails, and no single step fixes it",
         RefusalCode.NO_PATH: "the target is sound, but no way leads there",
     }[refusal.code]
     yield from _wrapped(f"From {names} there is no plan: {heading}.")

@@ -25,7 +25,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     ),
     "matrix show": (("seatrial matrix show", ""), ("seatrial matrix show gpu/ -o json", "")),
     "matrix diff": (("seatrial matrix diff old.yaml", "from old.yaml to the matrix here"),),
-    "matrix add": (("seatrial matrix add canary --from current", "then set what is to be tried"),),
+    "matrix add": (("seatrial matrix add canary --from current", "then set what to try"),),
     "matrix set": (
         ("seatrial matrix set canary gpu_driver 580.105.08", ""),
         ("seatrial matrix set current cuda 13.0 --dry-run", "show the change"),

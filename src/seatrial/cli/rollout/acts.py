@@ -113,7 +113,7 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
     if says_yes:
         return True
     if not sys.stdin.isatty():
-        raise CalledWrongly("nobody can be asked here; add -y to go ahead.")
+        raise CalledWrongly("this is not a terminal, so nobody can answer; add -y to go ahead.")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -134,7 +134,7 @@ def promote(args: argparse.Namespace) -> int:
     picture = picture_of(finished(looking.look(cluster, rollout.name)))
     missing = promoting.why_not(picture) if picture is not None else "it has not begun"
     if picture is not None and picture.record.phase.value in ("Promoting", "Done"):
-        return tell(rollout, f"{rollout.name} is promoted already ({picture.record.phase.value}).", args.output)
+        return tell(rollout, f"{rollout.name} is already promoted ({picture.record.phase.value}).", args.output)
     if missing:
         print(f"seatrial: {rollout.name} is not promoted: {missing}.", file=sys.stderr)
         return ExitCode.HELD

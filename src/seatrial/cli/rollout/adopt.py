@@ -40,10 +40,10 @@ NAMED_MAX: Final = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (__doc__ or "").strip()
     parser.add_argument(
-        "rollout", nargs="?", default="", metavar="ROLLOUT", help="a rollout that waits for it: its nodes are meant"
+        "rollout", nargs="?", default="", metavar="ROLLOUT", help="a rollout that waits for it: use its nodes"
     )
     way = parser.add_mutually_exclusive_group()
-    way.add_argument("--to", metavar="V", help="finish towards this driver (what the driver DaemonSets carry)")
+    way.add_argument("--to", metavar="V", help="finish on this driver (what the driver DaemonSets have)")
     way.add_argument(
         "--back", nargs="?", const="", metavar="V", help="undo: back to this driver (what most nodes ran before)"
     )
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NODE",
         action="append",
         default=[],
-        help="the cordon of this node is of the upgrade, whoever set it: lift it in the end; repeatable",
+        help="the cordon of this node belongs to the upgrade: lift it at the end; repeatable",
     )
     parser.add_argument(
         "--publish", choices=["direct"], help="write the version into ClusterPolicy or NVIDIADriver (else you do)"
@@ -64,8 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
     )
-    parser.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 is no limit")
-    parser.add_argument("--max-failed", metavar="N", type=words.count, help="failures tolerated (1)")
+    parser.add_argument(
+        "--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 means no limit"
+    )
+    parser.add_argument("--max-failed", metavar="N", type=words.count, help="failures allowed (1)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and every write, and write nothing")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     formats.add_output(parser, formats.NAME)
@@ -119,7 +121,7 @@ async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
         if showing.is_dry_run:
             return _end(plan, None, showing.output)
         # Beside the loop, which goes on watching: the answer may take its time.
-        if not await asyncio.to_thread(rollout_acts.confirmed, "Take them up?", says_yes=showing.says_yes):
+        if not await asyncio.to_thread(rollout_acts.confirmed, "Take them over?", says_yes=showing.says_yes):
             print("seatrial: nothing was written.", file=sys.stderr)
             return ExitCode.ERROR
         return _end(plan, await taker.take_up(plan), showing.output)
@@ -151,11 +153,11 @@ def told(plan: AdoptionPlan) -> Iterator[str]:
     yield "Writes:" if writes else "Nothing has to be written."
     yield from writes
     if plan.body is None:
-        yield f"GPURollout {plan.rollout} is there already, and takes them up."
+        yield f"GPURollout {plan.rollout} already exists, and takes them over."
     if plan.unpublished and not plan.resources:
         yield (
-            f"The driver DaemonSets of {_some(plan.unpublished)} carry another version. "
-            f"Publish {plan.wish.target} where you publish it, or say --publish direct; the rollout waits for that."
+            f"The driver DaemonSets of {_some(plan.unpublished)} have another version. "
+            f"Publish {plan.wish.target} where you publish it, or use --publish direct; the rollout waits for that."
         )
 
 

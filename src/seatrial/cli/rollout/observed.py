@@ -71,6 +71,6 @@ def sentence(noted: Noted, seen: Observation) -> str:
     """What a person reads about one node."""
     what = f"{seen.component.value} {seen.version}"
     if noted.before == seen.version:
-        return f"{noted.node} is said to have {what} already."
+        return f"{noted.node} is already reported to have {what}."
     said = f"{noted.node} has {what}{f', and had {noted.before}' if noted.before else ''}"
     return f"{said}." if noted.is_written else f"{said} (not written: --dry-run)"

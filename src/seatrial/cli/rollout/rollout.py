@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_describe(commands.add_parser("describe", help="show everything about one rollout"))
     for name, text in (
         ("pause", "stop where it is"),
-        ("resume", "go on after a pause"),
+        ("resume", "continue after a pause"),
         ("promote", "approve the promotion, once the evidence is complete"),
     ):
         command = commands.add_parser(name, help=text)
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_name(undone)
     add_undo(undone)
     _add_history(commands.add_parser("history", help="show what rollouts did, phase by phase"))
-    _add_observed(commands.add_parser("observed", help="tell which version of a component is on a node"))
+    _add_observed(commands.add_parser("observed", help="report which version of a component is on a node"))
     _add_adopt(commands.add_parser("adopt", help="finish or undo an upgrade that somebody left half-done"))
 
 
@@ -70,7 +70,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     rarely(parser).add_argument(
         "--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML"
     )
-    parser.add_argument("--accept-unknown", action="store_true", help="start although nobody knows whether it works")
+    parser.add_argument("--accept-unknown", action="store_true", help="start even if it is unknown whether it works")
     parser.add_argument("--dry-run", action="store_true", help="show every write up to the first verdict; write none")
     parser.add_argument("--wait", action="store_true", help="watch it to its end; the exit code says how it ended")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")

@@ -73,7 +73,7 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--bake", metavar="48h", type=words.span, help="how long the canary is watched before the fleet")
     more.add_argument("--bake-every", metavar="1h", type=words.span, help="how often the gates are asked meanwhile")
     more.add_argument("--minimum-load", metavar="N", type=words.percent, help="percent of its time the canary works")
-    more.add_argument("--exclude", metavar="3%", type=words.loss, help="bake until a loss of so much speed is excluded")
+    more.add_argument("--exclude", metavar="3%", type=words.loss, help="bake until a loss this large is ruled out")
     more.add_argument("--confidence", metavar="99%", type=words.confidence, help="how sure one has to be of it (99%%)")
     care.add_argument("--wave", metavar="5%", type=words.share, nargs="+", help="first wave, or how much after each")
     more.add_argument("--growth", choices=["exponential", "linear", "fixed"], help="how waves grow (exponential)")
@@ -90,8 +90,8 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
     care.add_argument(
         "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
     )
-    more.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 is no limit")
-    more.add_argument("--max-failed", metavar="N", type=words.count, help="failures tolerated (1)")
+    more.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 means no limit")
+    more.add_argument("--max-failed", metavar="N", type=words.count, help="failures allowed (1)")
     more.add_argument("--no-prepull", action="store_true", help="do not bring the image to a node beforehand")
     more.add_argument("--notify", metavar="URL", help="tell this webhook")
 
@@ -102,7 +102,7 @@ def points(text: str) -> list[str]:
     unknown = [point for point in found if point not in POINTS]
     if unknown or not found:
         said = unknown[0] if unknown else text
-        raise argparse.ArgumentTypeError(f"{said!r} is no point to ask at; there are {', '.join(POINTS)}")
+        raise argparse.ArgumentTypeError(f"{said!r} is not a point to ask at; there are {', '.join(POINTS)}")
     return found
 
 

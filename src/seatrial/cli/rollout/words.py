@@ -27,7 +27,7 @@ def span(text: str) -> int:
     """Seconds, from `48h`, `1d12h` or `90m`; a bare number could be anything."""
     found = _SPAN.fullmatch(text.replace(" ", ""))
     if found is None or not any(found.groups()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no span of time; write it as 48h, 90m or 1d12h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write it as 48h, 90m or 1d12h")
     return sum(int(count) * seconds for count, seconds in zip(found.groups("0"), _UNITS, strict=True))
 
 
@@ -44,7 +44,7 @@ def share(text: str) -> str:
 def count(text: str) -> int:
     """A number from 0 upwards."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no count such as 3")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 3")
     return int(text)
 
 
@@ -60,7 +60,7 @@ def percent(text: str) -> int:
     """Read 20 or 20%."""
     digits = text.removesuffix("%")
     if not digits.isdecimal() or int(digits) > 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; write it in percent, as 20")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; write it in percent, as 20")
     return int(digits)
 
 
@@ -86,7 +86,7 @@ def label(text: str) -> tuple[str, str]:
     """A label as `key=value`."""
     key, is_given, value = text.partition("=")
     if not key or not is_given:
-        raise argparse.ArgumentTypeError(f"{text!r} is no label; write it as key=value")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a label; write it as key=value")
     return key, value
 
 
@@ -102,7 +102,7 @@ def window(text: str) -> dict[str, Any]:
     start, is_given, end = clock.partition("-")
     opens, closes = _CLOCK.fullmatch(start), _CLOCK.fullmatch(end)
     if not is_given or opens is None or closes is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no window; write it as 'Sat,Sun 22:00-04:00'")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a window; write it as 'Sat,Sun 22:00-04:00'")
     minutes = (_minute(closes) - _minute(opens)) % DAY_MINUTES or DAY_MINUTES
     made: dict[str, Any] = {"start": f"{_minute(opens) // 60:02}:{_minute(opens) % 60:02}", "minutes": minutes}
     days = [day for word in names(said) for day in _days(word)]
@@ -118,7 +118,7 @@ def _days(word: str) -> list[str]:
     ends = [day.strip().capitalize()[:3] for day in ((first, last) if is_range else (first,))]
     for day in ends:
         if day not in DAYS:
-            raise argparse.ArgumentTypeError(f"{word!r} is no day; days are {', '.join(DAYS)}, or Mon-Fri")
+            raise argparse.ArgumentTypeError(f"{word!r} is not a weekday; days are {', '.join(DAYS)}, or Mon-Fri")
     begin = DAYS.index(ends[0])
     length = (DAYS.index(ends[-1]) - begin) % 7 + 1
     return [DAYS[(begin + number) % 7] for number in range(length)]
@@ -133,7 +133,7 @@ def gate(text: str) -> dict[str, Any]:
         raise argparse.ArgumentTypeError(f"the command in {text!r} cannot be read: {err}") from None
     if not is_given or not words or not _NAME.fullmatch(name):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no gate; write it as NAME=IMAGE or 'NAME=IMAGE COMMAND …', the name in small letters"
+            f"{text!r} is not a gate; write it as NAME=IMAGE or 'NAME=IMAGE COMMAND …', the name in small letters"
         )
     made: dict[str, Any] = {"name": name, "image": words[0]}
     return {**made, "command": words[1:]} if words[1:] else made

@@ -68,10 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     times.add_argument("--blocked-for", metavar="TIME", type=_duration, help="how long it keeps them (0..120)")
     sweep = parser.add_argument_group("the settings to compare")
-    sweep.add_argument("--parallel", metavar="N,N,…", type=_parallel, help="maxParallelUpgrades; 0 is no limit")
+    sweep.add_argument("--parallel", metavar="N,N,…", type=_parallel, help="maxParallelUpgrades; 0 means no limit")
     sweep.add_argument("--unavailable", metavar="N,N,…", type=_unavailable, help="maxUnavailable (1%%,5%%,10%%,25%%)")
     sweep.add_argument(
-        "--max-failed", metavar="N", type=_count(0, NODES_MAX), help="failures tolerated (as in the rollout)"
+        "--max-failed", metavar="N", type=_count(0, NODES_MAX), help="failures allowed (as in the rollout)"
     )
     sweep.add_argument(
         "--buffer", metavar="SHARE", type=_share, default=0.1, help="capacity your users can spare (10%%)"

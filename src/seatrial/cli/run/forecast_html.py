@@ -126,7 +126,7 @@ def _pictures(draw: Callable[[dict[str, Any], Frame], str], data: dict[str, Any]
 
 def _scatter_words(data: dict[str, Any]) -> str:
     if not forecast_svg.scatter(data):
-        return "No setting comes to its end."
+        return "No setting finishes."
     return (
         "Each point is maxParallelUpgrades / maxUnavailable; its line reaches to the duration of nine runs in ten. "
         f"Up is gentler, left is faster. What is shaded is beyond the buffer of {data['buffer']:.0%}."

@@ -23,7 +23,7 @@ def scatter(data: dict[str, Any]) -> list[str]:
     drawn = (*data["settings"], data["at_once"]) if data["advice"]["kind"] == "window" else data["settings"]
     rows = [row for row in drawn if row["seconds_p50"]]
     if not rows:
-        return ["No setting comes to its end, so there is no duration to draw."]
+        return ["No setting finishes, so there is no duration to draw."]
     logs = [math.log(row["seconds_p50"]) for row in rows]
     shares = [row["least_capacity"] for row in rows]
     low, high, least, most = min(logs), max(logs), min(shares), max(shares)

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reset-done-states",
         action="store_true",
-        help="for v26.3, which hears nothing else: take the state label from a done node, which it writes again",
+        help="for v26.3, which reacts to nothing else: remove the state label of a done node, which it writes again",
     )
     formats.add_output(parser)
 
@@ -197,7 +197,7 @@ class _Teller:
         """What keeps us from waking, once when it begins."""
         hold = why_held(self._told, pacing)
         unseen = (f"not seen at the moment, so perhaps not woken for: {text}" for text in self._blind_spots())
-        standing = (*((f"nobody is woken: {hold}",) if hold else ()), *unseen)
+        standing = (*((f"the controller is not woken: {hold}",) if hold else ()), *unseen)
         for text in standing:
             if text not in self._standing:
                 _say(text)
@@ -305,7 +305,7 @@ def _print_table(told: PaceResult) -> None:
     else:
         print("No node is under way.")
     if pacing is not None and (hold := why_held(told, pacing)):
-        print(f"Nobody is woken: {hold}.")
+        print(f"The controller is not woken: {hold}.")
     if found.nodes:
         print(
             f"Wakes: {found.wake_count}, nodes: {len(found.nodes)}. Together they waited {found.waited_seconds:.1f} s "

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from seatrial.app.uninstalling import Guarded
 
 EXITS = (ExitCode.HELD,)
-_HOW_LEFT = "No other node would start, and nodes that have lost their driver would come to their end first."
-_GOES_ON = ", and goes on when a controller runs again; delete it if it should not"
+_HOW_LEFT = "No other node would start, and nodes that have lost their driver would finish first."
+_GOES_ON = ", and continues when a controller runs again; delete it if it should not"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=90,
         metavar="N",
-        help="how long to wait until no controller leads any more (90)",
+        help="how long to wait for the controllers to stop (90)",
     )
     controller.add_gates_argument(rare)
     controller.add_git_arguments(parser, rarely(parser, "Git repositories"))
@@ -119,13 +119,13 @@ def _announce(rollouts: tuple[Guarded, ...], found: GivenBack) -> None:
         how = "has ended." if each.is_ended else f"is under way ({each.phase}). {_HOW_LEFT}"
         print(f"GPURollout {each.name} {how} It would stay, without our finalizer.")
     if not rollouts:
-        print("No GPURollout carries our finalizer.")
+        print("No GPURollout has our finalizer.")
     if found.cleaned:
         print(f"{number_of(len(found.cleaned), 'node')} would lose our labels and annotations: {a_few(found.cleaned)}.")
     for name, why in sorted(found.kept.items()):
         print(f"Node {name}, if it stays as it is now, would keep our labels and annotations: {why}.")
     if not found.cleaned and not found.kept:
-        print("No node carries a mark of ours.")
+        print("No node has a mark of ours.")
 
 
 def _tell(found: GivenBack) -> None:

@@ -98,7 +98,7 @@ def _card(chapter: Chapter, node_count: int) -> str:
         (f"{chapter.unavailable_max} of {node_count}", "nodes unavailable at most"),
     ]
     shown = "".join(f"<div><b>{escape(value)}</b><span>{escape(what)}</span></div>" for value, what in figures)
-    why = f"<p>Taken back, because {escape(record.why)}.</p>" if record.why else ""
+    why = f"<p>Rolled back, because {escape(record.why)}.</p>" if record.why else ""
     ruler = Ruler(record.history, chapter.ended_at)
     return f"""<section class="card {"good" if is_good else "bad"}">
 <h2>{escape(chapter.rollout)}: driver {escape(chapter.old)} → {escape(chapter.new)}</h2>{why}

@@ -113,7 +113,7 @@ def listed(found: Look, args: argparse.Namespace) -> Page:
     data = [node_data.as_data(node, holds) for node in nodes]
     notes = [] if nodes else ["No such nodes; `kubectl get nodes` lists all there are."]
     if any(node.name in holds for node in nodes):
-        notes = ["What each waits for is worked out here; `seatrial status` has the controller's word."]
+        notes = ["What each waits for was computed here; `seatrial status` shows what the controller says."]
     return Page(
         lines=_table(found, nodes, holds, is_wide=args.output == formats.WIDE) if nodes else [],
         data=data,
@@ -224,8 +224,8 @@ def change_of(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     if args.what == "unskip":
         if node.facts.skipped_by:
             raise NodeRefused(
-                f"{node.name} is kept out by rollout {node.facts.skipped_by} until its wave, which lets it in by "
-                f"itself; `seatrial why {node.facts.skipped_by}` says what that waits for."
+                f"{node.name} is kept out by rollout {node.facts.skipped_by} until its wave comes; "
+                f"`seatrial why {node.facts.skipped_by}` says what that waits for."
             )
         return Change(labels={keys.SKIP_LABEL: None}, annotations={}, said=f"{node.name} may be upgraded")
     return _retry(found, node, args)

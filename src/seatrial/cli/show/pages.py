@@ -83,7 +83,7 @@ async def _watched(
                 print(f"seatrial: {fault}", file=sys.stderr)
             screen.take(page_of(found))
             if deadline is not None and time.monotonic() >= deadline:
-                print(f"seatrial: {timeout_seconds} s are over; it goes on without us.", file=sys.stderr)
+                print(f"seatrial: {timeout_seconds} s are over; it continues without us.", file=sys.stderr)
                 return ExitCode.TIMEOUT
             await asyncio.sleep(watch.CALM_SECONDS)
             await looker.wait(watch.TICK_SECONDS)

@@ -178,7 +178,7 @@ def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width
     """Who waits and why, the root cause first; sentences are wrapped where there is a width, and never cut."""
 
     if not groups:
-        yield "Nobody waits."
+        yield "Nothing is waiting."
         return
     yield "Waiting:"
     for group in groups:

@@ -73,7 +73,9 @@ async def _watch(cluster: Cluster, rollout: str, screen: Callable[[Look], None],
             if is_over(found):
                 return ending.exit_of(found)
             if deadline is not None and time.monotonic() >= deadline:
-                print(f"seatrial: it has not ended within {timeout_seconds} s; it goes on without us.", file=sys.stderr)
+                print(
+                    f"seatrial: it has not ended within {timeout_seconds} s; it continues without us.", file=sys.stderr
+                )
                 return ExitCode.TIMEOUT
             await asyncio.sleep(CALM_SECONDS)
             await looker.wait(TICK_SECONDS)

@@ -246,7 +246,7 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     if lines:
         lines = [*(f"Answer    {waits.sentence(name, each, found.at)}" for each in unled), *lines]
     if not lines:
-        return ["Answer    it is done; nothing is to be moved."]
+        return ["Answer    it is done; there is nothing to do."]
     return [*lines, f"Said      {waits.said_of(found, waiting, answers)}"]
 
 

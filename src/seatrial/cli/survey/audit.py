@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nic-image",
         metavar="IMAGE",
         default="",
-        help="read NIC firmware by a Job on each GPU node, where no NicDevice tells it; any image with sh in it",
+        help="read NIC firmware by a Job on each GPU node, where no NicDevice shows it; any image with sh in it",
     )
     rare.add_argument(
         "--jobs-namespace",
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--helm-secrets",
         action="store_true",
-        help="read an operator's version from the Secrets of its Helm release, where no object tells it",
+        help="read an operator's version from the Secrets of its Helm release, where no object shows it",
     )
     cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
@@ -199,4 +199,4 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date; write it as YYYY-MM-DD") from None

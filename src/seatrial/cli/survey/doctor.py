@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.cli.terminal import counting
 
     if args.snapshot is not None and args.prometheus:
-        print("seatrial: --snapshot is of another time than what a Prometheus tells; give one.", file=sys.stderr)
+        print("seatrial: --snapshot and --prometheus show different times; give one of them.", file=sys.stderr)
         return ExitCode.USAGE
     options = diagnosing.DoctorOptions(
         node=args.node,

@@ -223,7 +223,7 @@ def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
         for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in gates)):
             verdict = verdicts.get((name, mark, node))
             if verdict is not GateVerdict.PASSED:
-                return f"gate {name} was not asked on {node}" if verdict is None else f"gate {name} is {verdict}"
+                return f"gate {name} did not run on {node}" if verdict is None else f"gate {name} is {verdict}"
     return "" if record.canaries else "there is no canary"
 
 

@@ -49,7 +49,7 @@ def why_not(node: NodeSeen) -> str:
     if node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED:
         return "its last upgrade failed"
     if facts.owner_conflict:
-        return "more than one NVIDIADriver claims it"
+        return "more than one NVIDIADriver selects it"
     return ""
 
 

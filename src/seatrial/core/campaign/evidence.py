@@ -92,7 +92,7 @@ def _why_anew(before: Watched | None, after: Watched) -> str:
         return f"canary {after.node} rebooted"
     is_other_pod = bool(before.driver) and after.driver != before.driver
     has_restarted = before.started_at is not None and after.started_at != before.started_at
-    return f"the driver of canary {after.node} started anew" if is_other_pod or has_restarted else ""
+    return f"the driver of canary {after.node} restarted" if is_other_pod or has_restarted else ""
 
 
 def told(view: View, until: Instant) -> tuple[Hold, ...]:

@@ -189,7 +189,7 @@ def _is_fresh(view: View) -> bool:
 
 
 def step_round_in_waves(view: View) -> Course | None:
-    """The round that is asked before the waves go on after a pause; None where none is due, or it has passed."""
+    """The round that is asked before the waves continue after a pause; None where none is due, or it has passed."""
     record = view.record
     if record.baked_until >= record.round_at:
         return None
@@ -219,7 +219,7 @@ def _stand_in(view: View) -> Course:
     done = sorted(name for name in view.nodes if view.progress(name) is Progress.DONE)
     if not done:
         return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=1, found=0, why=""),))
-    turn = Turn(phase=view.record.phase, at=view.now, why=f"no canary is left; {done[0]} is asked in its place")
+    turn = Turn(phase=view.record.phase, at=view.now, why=f"no canary is left; {done[0]} takes its place")
     return Course(
         record=replace(
             view.record,
@@ -265,7 +265,7 @@ def _why_busy(view: View, name: str, gate: Gate) -> str:
     if view.record.phase is RolloutPhase.GATING or view.record.exposed is None:
         if gate.is_soak:
             is_early = view.record.phase is RolloutPhase.GATING
-            return "it fills the time of the bake" if is_early else "nobody watches, so its work would not count"
+            return "it fills the time of the bake" if is_early else "nothing watches, so its work would not count"
         return ""  # its Job waits until the scheduler has room for it, for as long as the gate may take
     return controls.why_busy(view, name, gate.on(controls.gpus_of(view, name)).gpus)
 

@@ -66,7 +66,7 @@ def _end(view: View, out: tuple[str, ...]) -> Course:
         return course
     *turns, last = course.record.history
     left = a_few([_left_as(view.nodes[name]) for name in out])
-    last = replace(last, why=f"{last.why}; taken out by a person and left as they are: {left}")
+    last = replace(last, why=f"{last.why}; skipped by somebody and left as they are: {left}")
     return replace(course, record=replace(course.record, history=(*turns, last)))
 
 

@@ -161,7 +161,9 @@ def _is_old(node: NodeSeen) -> bool:
 
 
 def _stays(node: NodeSeen) -> Step:
-    return Step(hold=hold(node.name, HoldCode.LEAVING, cause="its rollout is let go", why="the node stays as it is"))
+    return Step(
+        hold=hold(node.name, HoldCode.LEAVING, cause="its rollout is being released", why="the node stays as it is")
+    )
 
 
 # ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -235,14 +237,14 @@ def keep(
         return (), ()
     waited = sorted(name for name, each in steps.items() if _is_waited_for(each))
     if waited:
-        why = f"nodes are let go, or come to their end first: {a_few(waited)}"
+        why = f"waiting for nodes to be released or to finish: {a_few(waited)}"
         return (), (_leaving(seen, intent, why),)
     if course.acts or course.holds:
-        return (), (_leaving(seen, intent, "what it marked is cleared first"),)
+        return (), (_leaving(seen, intent, "its labels and marks are removed first"),)
     ours = rollout_subject(seen.rollout.name)
     unseen = sorted(each for each in seen.busy if each in seen.nodes or each.startswith(ours))
     until = min((at for each in unseen if (at := seen.busy[each]) is not None), default=again_at)
-    told = _leaving(seen, intent, "nothing of it is under way, and it is let go now", until)
+    told = _leaving(seen, intent, "nothing of it is under way, so it is released now", until)
     is_due = seen.is_guarded and is_free and not unseen
     release = ReleaseRollout(rollout=intent.rollout, expect=version, left=left_of(seen, intent))
     return ((release,) if is_due else ()), (told,)
@@ -274,13 +276,13 @@ def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
     if record is not None and (record.paused_in or record.phase) not in ENDED:
         for resource, before in record.baseline:
             found = carried(resource, seen.operator)
-            yield f"{resource} carries {found}, and carried {before} before" if not is_same(found, before) else ""
+            yield f"{resource} has {found}, and had {before} before" if not is_same(found, before) else ""
         steps = seen.source.steps if seen.source is not None else ()
         commits = [commit for step_, commit in steps if step_ not in (PublishStep.REVERT, PublishStep.BAD)]
         yield f"the commits {', '.join(commits)} stay in the repository" if commits else ""
     asked = seen.source.requests if seen.source is not None else ()
     urls = [each.url for _, each in asked if each.state is RequestState.OPEN]
-    yield f"pull requests stay open, and publish if they are merged: {a_few(urls)}" if urls else ""
+    yield f"pull requests stay open, and publish if merged: {a_few(urls)}" if urls else ""
     if is_begun(seen.rollout):
         there = [name for name, node in nodes if node.facts.driver and is_same(node.facts.driver.version, target)]
         yield (
@@ -296,8 +298,8 @@ def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
         and node.record.is_cordon_ours
         and (not is_under_way(node.record) or ledger.get(name) == node.record.attempt)
     ]
-    yield f"nodes stay cordoned, since their driver is not proven: {a_few(closed)}" if closed else ""
+    yield f"nodes stay cordoned, since their driver is not validated: {a_few(closed)}" if closed else ""
     kept = [name for name, node in nodes if is_left_out(node.facts)] if mover_seen(seen).starts_by_itself else []
-    yield f"nodes keep the skip label, else NVIDIA's controller may move them: {a_few(kept)}" if kept else ""
+    yield f"nodes keep the skip label, otherwise NVIDIA's controller may move them: {a_few(kept)}" if kept else ""
     pools = [pool.name for pool in seen.machine_pools if pool.paused_by == seen.rollout.name and pool.is_paused]
-    yield f"pools stay paused, since nobody has proved what they would get: {a_few(pools)}" if pools else ""
+    yield f"pools stay paused, since what they would get is unproven: {a_few(pools)}" if pools else ""

@@ -72,7 +72,7 @@ def _waves_left(view: View, *, is_up_to_others: bool) -> Outlook | None:
     if not left or pace is None:
         return None
     pauses = max(0, len(bounds) - 1 - view.record.wave) * view.campaign.waves.pause_seconds
-    whom = "the node that is through" if through == 1 else f"the {through} nodes that are through"
+    whom = "the node that is done" if through == 1 else f"the {through} nodes that are done"
     return Outlook(seconds=len(left) * pace + pauses, is_floor=is_up_to_others, rests_on=f"the pace of {whom}")
 
 

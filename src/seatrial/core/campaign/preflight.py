@@ -119,7 +119,7 @@ def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
     if len(chosen) >= wanted:
         return None
     named = [
-        f"{name}: {canary.why_not(view.nodes[name]) if name in view.nodes else 'it is no member'}"
+        f"{name}: {canary.why_not(view.nodes[name]) if name in view.nodes else 'it is not a member'}"
         for name in asked.nodes
         if name not in chosen
     ]

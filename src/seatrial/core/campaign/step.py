@@ -297,7 +297,11 @@ def _stop_wave(view: View, failed: list[str], names: frozenset[str]) -> Course:
     """More have failed than may: nobody starts, and a person says whether to mend them or to go back."""
     limit, tried = view.intent.failed_max, _tried(view, failed)
     nodes = number_of(len(tried), "node")
-    why = f"{nodes} failed in the waves, {limit} may (maxFailed): {a_few(tried)}" if len(tried) > limit else ""
+    why = (
+        f"{nodes} failed in the waves, and the limit is {limit} (maxFailed): {a_few(tried)}"
+        if len(tried) > limit
+        else ""
+    )
     record = replace(view.record, rejected=f"{why}; {tried[0]}: {_why_failed(view, tried[0])}" if why else "")
     undo = "marks" if view.campaign.rejects(record) else "leaves"
     told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=a_few(failed), undo=undo)

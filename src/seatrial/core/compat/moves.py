@@ -55,7 +55,7 @@ def add(matrix: Matrix, role: Role, source: Role) -> Matrix | Finding:
         return _no_entry(matrix, source)
     if there is not None:
         advice = f"Change it with `seatrial matrix set {there.key} COMPONENT VERSION`."
-        return _refused("entry-there", f"There is an entry {there.key} already.", advice, there.span)
+        return _refused("entry-there", f"There is already an entry {there.key}.", advice, there.span)
     is_long = any(entry.key == KEYS[each][1] != KEYS[each][0] for each, entry in matrix.entries.items())
     new = Entry(
         role=role,
@@ -73,7 +73,7 @@ def mark_bad(matrix: Matrix, role: Role, why: str) -> Matrix | Finding:
     if entry is None:
         return _no_entry(matrix, role)
     if not why.strip():
-        return _refused("reason-missing", f"{entry.key} is to be marked bad without a reason.", "Say why.", entry.span)
+        return _refused("reason-missing", f"{entry.key} cannot be marked bad without a reason.", "Say why.", entry.span)
     return _with(matrix, replace(entry, bad=why))
 
 

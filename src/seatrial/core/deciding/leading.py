@@ -16,7 +16,7 @@ def leaderless(rollout: str, holder: str, heard_at: Instant | None) -> Hold:
     if heard_at is None:
         how = "none has ever run here"
     else:
-        how = f"{holder} has gone silent" if holder else "the last one stepped down"
+        how = f"{holder} stopped responding" if holder else "the last one stepped down"
     return hold(rollout, HoldCode.LEADERLESS, since=heard_at, how=how)
 
 

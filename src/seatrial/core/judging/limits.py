@@ -41,10 +41,10 @@ def _held(limit: Limit, figures: Sequence[Figure], unmeasured: Iterable[Unmeasur
         return GateVerdict.UNKNOWN, f"{limit.name} was not measured; {what}"
     unsound = next((each for each in of_name if not each.is_sound), None)
     if unsound is not None:
-        return GateVerdict.UNKNOWN, f"{limit.name}{_on(unsound.gpu)} is no number"
+        return GateVerdict.UNKNOWN, f"{limit.name}{_on(unsound.gpu)} is not a number"
     low, high = min(of_name, key=lambda each: each.value), max(of_name, key=lambda each: each.value)
     if limit.at_least is not None and low.value < limit.at_least:
-        return GateVerdict.FAILED, f"{_told(low)}, and has to be at least {limit.at_least:g}"
+        return GateVerdict.FAILED, f"{_told(low)}, and must be at least {limit.at_least:g}"
     if limit.at_most is not None and high.value > limit.at_most:
         return GateVerdict.FAILED, f"{_told(high)}, and may be at most {limit.at_most:g}"
     bounds = [f"at least {limit.at_least:g}"] if limit.at_least is not None else []

@@ -118,7 +118,7 @@ class Bake:
     load_min: float = 0.0
     """For which share of its time every canary has to have worked, by telemetry; 0 asks for none."""
     exclude: float = 0.0
-    """The loss of speed, as a share, that has to be excluded before the fleet follows; 0 asks for none."""
+    """The loss of speed, as a share, that has to be ruled out before the fleet follows; 0 asks for none."""
     confidence: float = 0.99
     """How sure one has to be of that."""
 

@@ -51,7 +51,7 @@ class Stop(StrEnum):
     """How a follower was told to bring nothing into the cluster, as the end of a sentence."""
 
     BY_HAND = "its automated sync is off"
-    SKIPPED = "argocd.argoproj.io/skip-reconcile keeps Argo CD from looking at it"
+    SKIPPED = "argocd.argoproj.io/skip-reconcile stops Argo CD from syncing it"
     SUSPENDED = "it is suspended"
 
 
@@ -67,7 +67,7 @@ class Following:
     restore: str
     """Has it put back what somebody wrote over, without a new commit."""
     resume: Mapping[Stop, str]
-    mend: str = "{look} has it try at once"
+    mend: str = "{look} makes it try now"
     """What to know when a commit has mended what it could not bring in."""
 
 
@@ -78,12 +78,12 @@ FOLLOWING: Final[Mapping[str, Following]] = {
         look="`argocd app get {name} --refresh`",
         restore="`argocd app sync {name}`",
         # Five times with growing pauses where nobody said otherwise, and no newer commit is looked at meanwhile.
-        mend="it repeats the sync that failed for minutes before it takes the next commit, unless "
+        mend="it retries the failed sync for minutes before it takes the next commit, unless "
         "`argocd app terminate-op {name}` ends that",
         resume={
-            Stop.BY_HAND: "Sync it: `argocd app sync {name}`; or have it do so by itself: "
+            Stop.BY_HAND: "Sync it: `argocd app sync {name}`; or let it sync automatically: "
             "`argocd app set {name} --sync-policy automated`.",
-            Stop.SKIPPED: "Take the annotation away: "
+            Stop.SKIPPED: "Remove the annotation: "
             "`kubectl annotate application {name} -n {namespace} argocd.argoproj.io/skip-reconcile-`.",
         },
     ),

@@ -67,9 +67,10 @@ _LEAVING: Final = _at_once("Nodes that are being emptied take it as it is now; t
 _DRAINED: Final = _at_once("Nodes that are being drained take it as it is now; time counts from when they began.")
 _JOBS: Final = _at_once("Nodes that wait for jobs take it as it is now; time counts from when they began to wait.")
 _LIMIT: Final = _at_once(
-    "A higher one lets more nodes start; under a lower one whoever has not begun hands its turn back, the others end."
+    "A higher one lets more nodes start; under a lower one nodes that have not begun give their slot back, the "
+    "others finish."
 )
-_DOMAIN: Final = _at_once("Who starts from now on is counted by it; who is under way ends.")
+_DOMAIN: Final = _at_once("Nodes that start from now on count against it; nodes under way finish.")
 _GATE: Final = _next(
     "Asked as it is now from the next round on; waves do not open before it has passed. A round under way in which it "
     "is another gate than before begins again. What has failed stays failed."
@@ -79,22 +80,26 @@ _WORD: Final = _at_once(
     "its round, also when the word is taken back."
 )
 _WAVES: Final = _at_once(
-    "How far the current wave reaches is worked out anew. Who has started goes on, also when it would reach less far."
+    "The size of the current wave is worked out again. Nodes that have started continue, even if the wave gets smaller."
 )
-_WINDOW: Final = _at_once("Whoever has not started waits for a window as they are now; who is under way ends.")
+_WINDOW: Final = _at_once("Nodes that have not started wait for a window as it is now; nodes under way finish.")
 _POOLS: Final = _refused_begun("Pools that were made or paused would be left so.")
 _MAINTENANCE: Final = _refused_begun(
     "What was asked for in one name would never be given back; refused as soon as the controller has seen the rollout. "
     "To add maintenance where there was none is fine, for who starts from then on."
 )
-_TOLD: Final = _at_once("What happens from now on is told there.")
+_TOLD: Final = _at_once("What happens from now on is sent there.")
 
 EDITS: Final[Mapping[str, Edit]] = {
-    "target.driver": _refused("Abort the rollout and make another. Without a canary: at once, for who has not begun."),
-    "nodeSelector": _refused_begun("Nodes that left would be neither upgraded nor taken back, and keep our marks."),
+    "target.driver": _refused(
+        "Abort the rollout and make another. Without a canary: at once, for nodes that have not begun."
+    ),
+    "nodeSelector": _refused_begun("Nodes that left would be neither upgraded nor rolled back, and keep our marks."),
     "limits.maxParallelUpgrades": _LIMIT,
     "limits.maxUnavailable": _LIMIT,
-    "limits.maxFailed": _at_once("With more failures than that nobody else starts; a higher one lets the rest go on."),
+    "limits.maxFailed": _at_once(
+        "With more failures than that no other node starts; a higher one lets the rest continue."
+    ),
     "waitForCompletion.podSelector": _JOBS,
     "waitForCompletion.timeoutSeconds": _JOBS,
     "podDeletion.force": _LEAVING,
@@ -110,7 +115,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "domains[].maxUnavailable": _DOMAIN,
     "domains[].unit": _DOMAIN,
     "order": _at_once(
-        "Who is next is worked out anew, and so is who belongs to the current wave; who has started goes on."
+        "The order and the members of the current wave are worked out again; nodes that have started continue."
     ),
     "retries.max": _at_once("Nodes that have failed are tried again as often as it says now."),
     "retries.pauseSeconds": _at_once("The pause counts from when the node failed."),
@@ -123,9 +128,9 @@ EDITS: Final[Mapping[str, Edit]] = {
     "driverTimeoutSeconds": _at_once("Counts from when the driver began to start; shorter than that, the node fails."),
     "validationTimeoutSeconds": _at_once("Counts from when the validation began; shorter than that, the node fails."),
     "paused": _at_once(
-        "Everything stays as it is. Resumed, the gates are asked anew before evidence counts or the next node starts."
+        "Everything stays as it is. After a resume the gates run again before evidence counts or the next node starts."
     ),
-    "onDelete": _at_once("What it says in the moment in which the rollout is deleted counts, and after it as well."),
+    "onDelete": _at_once("What it says when the rollout is deleted counts, and afterwards as well."),
     "mode": _refused_begun("Who moves the nodes is written down; nodes half-way would have two movers, or none."),
     "matrix.git.url": _MATRIX,
     "matrix.git.branch": _MATRIX,
@@ -135,7 +140,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "matrix.configMap.name": _MATRIX,
     "matrix.configMap.key": _MATRIX,
     "matrix.entry": _MATRIX,
-    "publish.via": _refused("What was published one way cannot be taken back another way."),
+    "publish.via": _refused("What was published one way cannot be reverted another way."),
     "publish.git.path": _PUBLISHED,
     "publish.git.url": _PUBLISHED,
     "publish.git.branch": _PUBLISHED,
@@ -185,8 +190,8 @@ EDITS: Final[Mapping[str, Edit]] = {
     "windows.open[].days": _WINDOW,
     "windows.open[].start": _WINDOW,
     "windows.open[].minutes": _WINDOW,
-    "approvals.manual": _next("A point that is not passed yet waits for a person, or does not any more."),
-    "approvals.approved": _next("A yes counts at its point; taken back after that, it changes nothing."),
+    "approvals.manual": _next("A point that is still ahead waits for approval, or no longer does."),
+    "approvals.approved": _next("An approval counts at its point; withdrawn after that, it changes nothing."),
     "approvals.attested": _WORD,
     "approvals.attested[].gate": _WORD,
     "approvals.attested[].node": _WORD,

@@ -233,7 +233,7 @@ ADVICE: Final[Mapping[Trouble, tuple[str, str]]] = {
     Trouble.IMAGE_PULL: _says(
         "the image of {pod} cannot be pulled: {found}",
         "Check that the tag exists and that {node} can reach the registry and log in to it; "
-        "the kubelet pulls again by itself once it can.",
+        "the kubelet retries on its own.",
     ),
     Trouble.MODULE_LOAD: _says(
         "this driver cannot be built or loaded for kernel {kernel} of {node}: {found}",
@@ -243,33 +243,34 @@ ADVICE: Final[Mapping[Trouble, tuple[str, str]]] = {
     Trouble.DRIVER_IN_USE: _says(
         "something on {node} still uses the old driver, so it cannot be unloaded: {found}",
         "Find the holder with `kubectl get pods -A -o wide --field-selector spec.nodeName={node}` (and "
-        "`fuser -v /dev/nvidia*` on the node), stop it, then delete {pod}; reboot the node if nobody is left to stop.",
+        "`fuser -v /dev/nvidia*` on the node), stop it, then delete {pod}; if nothing is left to stop, reboot "
+        "the node.",
     ),
     Trouble.CRASH_LOOP: _says(
-        "a container of {pod} starts and fails again and again: {found}",
+        "a container of {pod} keeps starting and failing: {found}",
         "The reason is in its log: `kubectl logs --previous --all-containers` of {pod}.",
     ),
     Trouble.RUNTIME_RESTART: _says(
         "the container runtime of {node} does not start pods with the NVIDIA runtime: {found}",
         "Usual for a minute while the toolkit restarts the runtime; if it lasts, delete the pod with "
-        "app=nvidia-container-toolkit-daemonset on {node}, which writes the runtime's configuration anew.",
+        "app=nvidia-container-toolkit-daemonset on {node}, which rewrites the runtime's configuration.",
     ),
     Trouble.DEVICE_PLUGIN_MISSING: _says(
         "{node} offers no free GPU to {pod}: {found}",
         "Compare `kubectl describe node {node}`: without nvidia.com/gpu under Allocatable the device plugin is not "
-        "registered (delete its pod there); with it, all GPUs are taken and one must be freed.",
+        "registered (delete its pod there); with it, all GPUs are in use and one must be freed.",
     ),
     Trouble.DRA_STALE_NVML: _says(
         "the DRA plugin on {node} still runs with the library of the old driver: {found}",
         "Delete the DRA kubelet plugin's pod on {node}; pods with prepared claims keep running meanwhile.",
     ),
     Trouble.DRA_STALE_ROOTFS: _says(
-        "the DRA plugin on {node} still looks at the files of a driver or toolkit that was replaced: {found}",
+        "the DRA plugin on {node} still uses the files of a driver or toolkit that was replaced: {found}",
         "Delete the DRA kubelet plugin's pod on {node}; pods with prepared claims keep running meanwhile.",
     ),
     Trouble.NODE_PRESSURE: _says(
         "{node} itself is short of something every pod needs (disk, memory, process ids or the network): {found}",
-        "Mend the node first (`kubectl describe node {node}`, under Conditions); the driver goes on by itself.",
+        "Fix the node first (`kubectl describe node {node}`, under Conditions); the driver then continues on its own.",
     ),
     Trouble.UNSCHEDULED: _says(
         "no place was found for {pod}: {found}",

@@ -47,7 +47,7 @@ class Components(Mover):
     def step(self) -> ByHand:
         """What is asked for."""
         if self.asked is None:
-            raise CoreBug("there is no step by hand in a rollout that moves no driver")
+            raise CoreBug("there is no manual step in a rollout that moves no driver")
         return self.asked
 
     def target(self, intent: Intent) -> str:
@@ -118,7 +118,7 @@ class Components(Mover):
     def why_lost(self, view: View, name: str) -> str:
         if shows(view.nodes[name].facts, self.step.component, self.version):
             return ""
-        return f"canary {name} is not seen to have {self.step.component.value} {self.version} any more"
+        return f"canary {name} no longer shows {self.step.component.value} {self.version}"
 
     # undo, and what stays
 

@@ -76,7 +76,7 @@ class Drivers(Mover):
     def why_lost(self, view: View, name: str) -> str:
         facts = view.nodes[name].facts
         is_there = wants(facts, view.target) and (facts.driver is None or facts.is_in_sync)
-        return "" if is_there else f"canary {name} does not run {view.target} any more"
+        return "" if is_there else f"canary {name} no longer runs {view.target}"
 
     # undo
 

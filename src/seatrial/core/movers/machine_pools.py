@@ -39,7 +39,7 @@ def prepare(view: View) -> Outcome:
     name = view.campaign.pool
     if not name or any(pool.name == name for pool in view.seen.machine_pools):
         return (), ()
-    return view.act(MakePool(rollout=view.name, name=name), HoldCode.POOL_PENDING, pool=name, state="is to be made")
+    return view.act(MakePool(rollout=view.name, name=name), HoldCode.POOL_PENDING, pool=name, state="is being created")
 
 
 def hold_still(view: View) -> Outcome:
@@ -47,7 +47,7 @@ def hold_still(view: View) -> Outcome:
     for pool in view.seen.machine_pools:
         is_due = not pool.is_paused or bool(pool.paused_by)
         if pool.name in view.campaign.still and pool.paused_by != view.name and is_due:
-            return _pause(view, pool, is_paused=True, state="is to be paused")
+            return _pause(view, pool, is_paused=True, state="is being paused")
     return (), ()
 
 
@@ -58,7 +58,7 @@ def let_go(view: View) -> Outcome:
             closed = view.closed() if pool.is_paused else None
             if closed is not None:
                 return (), (closed,)
-            return _pause(view, pool, is_paused=False, state="is to be resumed")
+            return _pause(view, pool, is_paused=False, state="is being resumed")
     return (), ()
 
 
@@ -67,11 +67,11 @@ def clear(view: View, *, is_leaving: bool = False) -> Outcome:
     nobody has proved when the rollout leaves."""
     for pool in view.seen.machine_pools:
         if pool.is_ours and pool.machine_count:
-            state = f"still has {number_of(pool.machine_count, 'node')}, and is removed when the last one has left it"
+            state = f"still has {number_of(pool.machine_count, 'node')}, and is removed when the last one has left"
             return (), (view.hold(HoldCode.POOL_PENDING, pool=pool.name, state=state),)
         if pool.is_ours:
             act = RemovePool(rollout=view.name, name=pool.name, expect=pool.resource_version)
-            return view.act(act, HoldCode.POOL_PENDING, pool=pool.name, state="is to be removed")
+            return view.act(act, HoldCode.POOL_PENDING, pool=pool.name, state="is being removed")
     is_unproven = is_leaving and (view.record.paused_in or view.record.phase) in UNPROVEN
     return ((), ()) if _is_kept(view) or is_unproven else let_go(view)
 

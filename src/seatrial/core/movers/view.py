@@ -263,7 +263,7 @@ class Need(StrEnum):
 
     EVICT = "evict pods"
     DELETE_DRIVERS = "delete driver pods"
-    WRITE_CARRIERS = "write the resources that carry a version"
+    WRITE_CARRIERS = "write the resources that set the version"
     READ_CARRIERS = "read them before they are written"
 
 

@@ -65,7 +65,7 @@ DRIVER_ROWS: Final[Mapping[NodePhase, tuple[Row, ...]]] = {
     NodePhase.UPGRADE_REQUIRED: (
         Row(
             component=CONTROLLER,
-            action="Lets the node wait for its turn (maxParallelUpgrades, maxUnavailable)",
+            action="Makes the node wait for its turn (maxParallelUpgrades, maxUnavailable)",
             impact="None",
         ),
     ),
@@ -82,7 +82,7 @@ DRIVER_ROWS: Final[Mapping[NodePhase, tuple[Row, ...]]] = {
         Row(
             component=CONTROLLER,
             action="Waits for the jobs that waitForCompletion names, if any",
-            impact="Running pods go on, and no new ones come",
+            impact="Running pods keep running, and no new ones come",
             is_capacity_lost=True,
         ),
     ),
@@ -115,7 +115,7 @@ DRIVER_ROWS: Final[Mapping[NodePhase, tuple[Row, ...]]] = {
         Row(
             component=CONTROLLER,
             action="Deletes the driver pod",
-            impact="None by itself",
+            impact="None directly",
             is_capacity_lost=True,
         ),
         Row(
@@ -179,7 +179,7 @@ DRIVER_ROWS: Final[Mapping[NodePhase, tuple[Row, ...]]] = {
         Row(
             component=CONTROLLER,
             action="Only if a deadline passed or the driver keeps crashing: gives the node up, cordoned",
-            impact="No new pods until it is mended or retried; NVIDIA's own uncordons it once the driver pod is Ready",
+            impact="No new pods until it is fixed or retried; NVIDIA's own uncordons it once the driver pod is Ready",
             is_capacity_lost=True,
         ),
     ),
@@ -198,7 +198,7 @@ def _driver(step: Step) -> Iterator[Row]:
     yield Row(
         component="ClusterPolicy, NVIDIADriver",
         action="Names the new version; the driver DaemonSet gets a new template",
-        impact="None: it is OnDelete, so no driver pod moves by itself, whatever updateStrategy says",
+        impact="None: it is OnDelete, so no driver pod moves on its own, whatever updateStrategy says",
     )
     for phase in NodePhase:
         told = DRIVER_ROWS.get(phase, ())
@@ -221,7 +221,7 @@ def _gpu_operator(_step: Step) -> Iterator[Row]:
     yield Row(
         component="gpu-operator",
         action="Restarts; gives its operands new templates, on all nodes alike",
-        impact="None by itself; updateStrategy paces the operands below",
+        impact="None directly; updateStrategy paces the operands below",
     )
 
 

@@ -87,9 +87,9 @@ def written(action: Action) -> Written:
         case WriteRolloutRecord(record=record):
             return Written(where=f"gpurollout/{record.name} status", what=_record(record))
         case GuardRollout(rollout=name):
-            return Written(where=f"gpurollout/{name}", what="our finalizer, so that who deletes it is waited for")
+            return Written(where=f"gpurollout/{name}", what="add our finalizer, so that a delete waits for us")
         case ReleaseRollout(rollout=name):
-            return Written(where=f"gpurollout/{name}", what="without our finalizer")
+            return Written(where=f"gpurollout/{name}", what="remove our finalizer")
         case MarkNode(node=node):
             return Written(where=f"node/{node}", what=", ".join(_marks(action)))
         case _:
@@ -129,7 +129,7 @@ def on_node(action: NodeAct) -> OnNode:
                 is_told_of_pod=is_driver,
             )
         case RequestMaintenance(name=name, node=node, joins=joins):
-            how = "join those who ask" if joins else "ask"
+            how = "join the request to" if joins else "ask"
             return OnNode(
                 where=f"nodemaintenance/{name}",
                 what=f"{how} the maintenance operator to empty node/{node}",
@@ -138,7 +138,7 @@ def on_node(action: NodeAct) -> OnNode:
         case ReleaseMaintenance(name=name, node=node):
             return OnNode(
                 where=f"nodemaintenance/{name}",
-                what=f"tell the maintenance operator that node/{node} is no longer needed",
+                what=f"tell the maintenance operator that node/{node} may return to service",
                 failed="Failed to release the node from maintenance, ",
             )
         case _:
@@ -158,11 +158,11 @@ def _opened(action: WriteNodeRecord) -> Iterator[str]:
 def _marks(action: MarkNode) -> Iterator[str]:
     for key, value, is_set in ((CANARY_LABEL, action.rollout, action.canary), (SKIP_LABEL, "true", action.skip)):
         if is_set is not None:
-            yield f"label {key}={value}" if is_set else f"label {key} taken away"
+            yield f"label {key}={value}" if is_set else f"remove label {key}"
     if action.is_retry:
         yield f"label {NVIDIA_STATE_LABEL}={NodePhase.UPGRADE_REQUIRED}"
     if action.is_handed_over:
-        yield f"our name on label {SKIP_LABEL} taken away"
+        yield f"remove our name from label {SKIP_LABEL}"
 
 
 def _names(pods: Iterable[Pod]) -> str:
@@ -190,7 +190,7 @@ def _record(record: RolloutRecord) -> str:
 def _outside(action: OuterAct) -> Written:
     match action:
         case StartProbe(gate=gate, node=node) if gate.name == PREPULL:
-            return Written(where="job to bring the image", what=f"on node/{node}, image {gate.image}")
+            return Written(where="job to pull the image", what=f"on node/{node}, image {gate.image}")
         case StartProbe(gate=gate, node=node) if not gate.is_job:
             return Written(where=f"question for gate {gate.name}", what=f"about node/{node}, to {gate.means}")
         case StartProbe(gate=gate, node=node, by_claim=by_claim, gang=gang):
@@ -222,14 +222,14 @@ def _at_home(action: HomeAct) -> Written:
         case Promote(date=date, tag_base=tag):
             return Written(where="git commit", what=f"promote the entry on {date}, tag {tag}")
         case AskToMerge(step=step):
-            return Written(where="pull request", what=f"ask people to merge the step {step}")
+            return Written(where="pull request", what=f"ask for a merge of the step {step}")
         case CloseRequest(step=step):
-            return Written(where="pull request", what=f"close that of the step {step}")
+            return Written(where="pull request", what=f"close the one for the step {step}")
         case _:
             assert_never(action)
 
 
 def _published(action: Publish) -> str:
     carried = ", ".join(f"{name} driver version {version}" for name, version in action.versions)
-    quiet = f", driver manager {switched(action.switches)}: else it uncordons nodes before they are proven"
+    quiet = f", driver manager {switched(action.switches)}: otherwise it uncordons nodes before they are validated"
     return f"{carried} (step {action.step}){quiet if action.switches else ''}"

@@ -102,16 +102,16 @@ def announce_state(before: str, record: RolloutRecord) -> tuple[Announcement, ..
 
 
 _PHASES: Final[Mapping[RolloutPhase, str]] = {
-    RolloutPhase.PROPOSED: "it is checked whether it can begin",
+    RolloutPhase.PROPOSED: "checking whether it can begin",
     RolloutPhase.CANARY: "{canaries} goes first",
-    RolloutPhase.GATING: "{canaries} runs the new driver, and the gates are asked",
-    RolloutPhase.BAKING: "every gate passed, and {canaries} is watched",
-    RolloutPhase.WAVING: "{canaries} held, and the fleet follows in waves",
-    RolloutPhase.PROMOTING: "the last wave is over, and the version becomes the production one",
+    RolloutPhase.GATING: "{canaries} runs the new driver, and the gates run",
+    RolloutPhase.BAKING: "every gate passed, and {canaries} bakes",
+    RolloutPhase.WAVING: "{canaries} passed, and the fleet follows in waves",
+    RolloutPhase.PROMOTING: "the last wave is over, and the version becomes production",
     RolloutPhase.DONE: "every node had its turn",
     RolloutPhase.PAUSED: "while it was at {paused_in}; every node keeps its place",
-    RolloutPhase.REVERTING: "it goes back to what was before",
-    RolloutPhase.REVERTED: "everything is as it was before",
+    RolloutPhase.REVERTING: "it is being rolled back",
+    RolloutPhase.REVERTED: "everything is back as it was before",
 }
 
 
@@ -130,7 +130,7 @@ def announce_left(left: tuple[str, ...], *, is_deleted: bool = True) -> Announce
     why = "Deleted" if is_deleted else "Seatrial was uninstalled"
     if not left:
         record = " and record" if is_deleted else ""
-        return Announcement(text=f"{why}; nothing is left half-way, nodes keep their driver{record}")
+        return Announcement(text=f"{why}; nothing is left half-way, and nodes keep their driver{record}")
     return Announcement(text=f"{why}; this stays: {'; '.join(left)}", tone=Tone.WARNING)
 
 
@@ -144,8 +144,8 @@ def _write(
         yield Announcement(text=f"Successfully updated node state label to {action.record.phase}")
     elif isinstance(action, Cordon) and action.record.reopened_count:
         count = action.record.reopened_count
-        times = "" if count == 1 else f" ({count} times by now)"
-        yield _warning(f"Cordoned the node again: it was opened{times} before its new driver was proven")
+        times = "" if count == 1 else f" ({count} times so far)"
+        yield _warning(f"Cordoned the node again: it was uncordoned{times} before its new driver was validated")
     for request in action.answers:
         yield Announcement(text=f"Successfully updated node annotation to {annotations[request]}=null")
 

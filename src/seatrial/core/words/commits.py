@@ -2,9 +2,9 @@
 
     Driver 580.105.08 for the canary node-3                 subject: what changes
 
-    It takes the place of 570.124.06. Only node-3 moves     body: why one may believe that it is right
+    It replaces 570.124.06. Only node-3 moves     body: why one may believe that it is right
     now; the others follow once it has passed smoke-train
-    and has been well for 48 hours.
+    and has been healthy for 48 hours.
 
 Law of this file: nothing is claimed that the record does not show; the same record gives the same words at any time.
 Wrapping, and the lines that say whose a commit is, are Git's (adapters/git/messages.py).
@@ -85,12 +85,12 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
         case Promote(date=date):
             return Message(
                 subject=f"Promote driver {target} to production",
-                body=_joined(f"The last wave was over on {date}.", _evidence(record), _left(record)),
+                body=_joined(f"The last wave finished on {date}.", _evidence(record), _left(record)),
             )
         case MarkBad(why=why):
             return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
         case RevertCommits():
-            return Message(body=_joined(_because("Taken back", record.why), _mark(intent.campaign, record)))
+            return Message(body=_joined(_because("Reverted", record.why), _mark(intent.campaign, record)))
         case _:
             assert_never(action)
 
@@ -110,7 +110,7 @@ def _what_follows(intent: Intent, record: CampaignRecord) -> str:
     who, have = ("it", "has") if one else ("they", "have")
     asked = [f"passed {_listed(gate.name for gate in campaign.gates)}"] if campaign.gates else []
     if campaign.bake.seconds >= 1:
-        asked.append(f"been well for {_span(campaign.bake.seconds)}")
+        asked.append(f"been healthy for {_span(campaign.bake.seconds)}")
     when = f"{who} {have} {f' and {have} '.join(asked)}" if asked else f"{who} {'runs' if one else 'run'} it"
     return f"Only {_names(names)} {'moves' if one else 'move'} now; the others follow once {when}."
 
@@ -122,21 +122,21 @@ def _evidence(record: CampaignRecord) -> str:
     names, be = _names(record.canaries), "was" if len(record.canaries) == 1 else "were"
     gates = sorted({each.gate for each in record.gates if each.verdict is GateVerdict.PASSED} - {READINESS})
     passed = f"passed {_listed(gates)}" if gates else ""
-    held = f"{be} well on it for {_span(record.baked_seconds)}" if record.baked_seconds >= 1 else ""
+    held = f"{be} healthy on it for {_span(record.baked_seconds)}" if record.baked_seconds >= 1 else ""
     return f"{names} {' and '.join(part for part in (passed, held) if part) or f'{be} upgraded first'}."
 
 
 def _left(record: CampaignRecord) -> str:
     """Who did not come along, as it was written down when the last wave ended."""
     told = next((turn.why for turn in reversed(record.history) if turn.phase is RolloutPhase.PROMOTING), "")
-    return f"The fleet went on {told}." if told else ""
+    return f"The fleet continued {told}." if told else ""
 
 
 def _replaced(action: Publish, record: CampaignRecord) -> str:
     """What the resources of this commit carried before."""
     before = dict(record.baseline)
     versions = sorted({before[resource] for resource, _ in action.versions if resource in before})
-    return f"It takes the place of {_listed(versions)}." if versions else ""
+    return f"It replaces {_listed(versions)}." if versions else ""
 
 
 def _switched(action: Publish) -> str:
@@ -144,7 +144,9 @@ def _switched(action: Publish) -> str:
     if not action.switches:
         return ""
     names = _listed(dict.fromkeys(each.name for each in action.switches))
-    return f"{names} are false, so that the driver manager does not uncordon nodes before their new driver is proven."
+    return (
+        f"{names} are false, so that the driver manager does not uncordon nodes before their new driver is validated."
+    )
 
 
 def _canaries(record: CampaignRecord) -> str:
@@ -182,7 +184,7 @@ def _mark(campaign: Campaign | None, record: CampaignRecord) -> str:
     if campaign is None or not campaign.has_source:
         return ""
     if not campaign.rejects(record):
-        return "The entry is not marked bad: seatrial found nothing against the version."
+        return "The entry is not marked bad: seatrial found nothing wrong with the version."
     is_said = record.rejected in ("", record.why)
     return "The entry is marked bad." if is_said else _because("The entry is marked bad", record.rejected)
 

@@ -163,7 +163,7 @@ def _holds_text(record: RolloutRecord, codes: Collection[str]) -> str:
         return f"{why}. {cause.next_step}"
     counts = dict(_summary(record).holds)
     told = ", ".join(f"{code} ({counts[code]})" for code in codes if code in counts)
-    return f"waiting: {told}; `seatrial status` explains" if told else f"nobody waits; it is {_where(record)}"
+    return f"waiting: {told}; `seatrial status` explains" if told else f"nothing is waiting; it is {_where(record)}"
 
 
 def _codes(record: RolloutRecord) -> list[str]:

@@ -21,6 +21,7 @@ from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
 from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 from seatrial.core.words.explanations import Explanation
 from seatrial.core.words.of_nodes import OF_NODES
 from seatrial.core.words.of_rollouts import OF_ROLLOUTS
@@ -35,23 +36,19 @@ POINTS: Final[Mapping[str, str]] = {
 }
 
 PUBLISHING: Final[Mapping[str, str]] = {
-    Via.GIT: f"It goes on when {deployers.ENGINE} has brought the commit into the cluster; see whether it does, "
-    "or whether a pull request waits to be merged.",
-    Via.DIRECT: "It goes on when the GPU Operator has written the DaemonSets; see its log if it does not.",
+    Via.GIT: f"It continues when {deployers.ENGINE} has applied the commit; check that it syncs, "
+    "and whether a pull request waits to be merged.",
+    Via.DIRECT: "It continues when the GPU Operator has updated the DaemonSets; check its log if it does not.",
     Via.NOBODY: "Publish {version} in {resource}.",
 }
 
-FOLLOWED: Final = (
-    "It goes on when {follower}, which has {at} in the cluster now, brings our commit there; "
-    "{look} has it look at once."
-)
-FOLLOWED_UNTOLD: Final = "It goes on when {follower} brings our commit into the cluster; {look} has it look at once."
+FOLLOWED: Final = "It continues when {follower}, now at {at}, applies our commit; {look} makes it sync now."
+FOLLOWED_UNTOLD: Final = "It continues when {follower} applies our commit; {look} makes it sync now."
 """The same where it is seen who does so; it looks by itself every few minutes."""
 
-OTHERWISE_RETRY: Final = "; or mend the cause, then `seatrial node retry NODE`"
+OTHERWISE_RETRY: Final = "; or fix the cause, then `seatrial node retry NODE`"
 OTHERWISE_NOTHING: Final = (
-    ". A failed gate is not asked again and cannot be overruled: to try once more, let it be undone and start another "
-    "rollout"
+    ". A failed gate is not asked again and cannot be overruled: to try again, undo this rollout and start another"
 )
 
 UNDO: Final = "; or raise limits.maxFailed; or go back with `seatrial rollout abort {subject} --reason ...`"
@@ -59,12 +56,12 @@ UNDO_MARKED: Final = f"{UNDO}, which marks the entry bad"
 """What else there is to do where a campaign stops, and what that does to the matrix."""
 
 FAILURES: Final[Mapping[str, str]] = {
-    FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; nothing was deleted by force",
-    FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; nothing was deleted by force",
-    FailureCode.MAINTENANCE_TIMEOUT: "the maintenance operator did not empty the node in time",
+    FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; none was force-deleted",
+    FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; no pod was force-deleted",
+    FailureCode.MAINTENANCE_TIMEOUT: "the maintenance operator did not drain the node in time",
     FailureCode.DRIVER_CRASH_LOOP: "a container of the driver pod keeps crashing",
     FailureCode.DRIVER_TIMEOUT: "the driver pod did not become Ready in time",
-    FailureCode.VALIDATION_TIMEOUT: "the new driver was not proven in time; the node stays cordoned",
+    FailureCode.VALIDATION_TIMEOUT: "the new driver was not validated in time; the node stays cordoned",
 }
 
 UNKNOWN: Final = "(unknown)"
@@ -83,7 +80,7 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "job_step": (),
     "otherwise_step": (),
     "undo_step": (),
-    "failed_text": ("failed",),
+    "pods_text": ("count", "pod"),
     "point_text": ("point",),
     "carrier_text": ("resource",),
     "publish_step": ("via", "version", "resource"),
@@ -106,30 +103,44 @@ def unsaid(held: Hold) -> tuple[str, ...]:
     return tuple(sorted(needs(held.code) - dict(held.params).keys()))
 
 
+class _Filled(str):
+    """What fills a gap; `{count:node}` counts nodes, and `{count:is|are}` is the word that goes with the count."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        one, _, many = spec.partition("|")
+        if many:
+            return one if self == "1" else many
+        if spec and self.isdecimal():
+            return number_of(int(self), spec)
+        return f"{self} {spec}s" if spec else str(self)
+
+
 class _Gaps(dict[str, str]):
     """What fills the gaps of a sentence; a hole is said to be one."""
 
     def __missing__(self, _name: str) -> str:
-        return UNKNOWN
+        return _Filled(UNKNOWN)
 
 
 def _hand_step(params: Mapping[str, str]) -> str:
     """What a person does, and how it comes to be seen."""
     told = params.get("instructions", "").rstrip(". ")
-    first = f"{told}. " if told else "Bring it there by its own means. "
+    first = f"{told}. " if told else "Install it with its own tools. "
     if params.get("shown"):
-        return f"{first}It is seen by itself, in the node's {params['shown']}."
+        return f"{first}It is detected automatically, in the node's {params['shown']}."
     said = f"`seatrial rollout observed {params['component']} {params['version']} {params['names']}`"
-    return f"{first}Kubernetes does not show it: say so with {said}, once it is there."
+    return f"{first}Kubernetes does not show it: report it with {said} once it is installed."
 
 
 def _back_step(params: Mapping[str, str]) -> str:
     if params.get("shown"):
-        return f"Put it back by its own means; it is seen by itself, in the node's {params['shown']}."
+        return f"Put it back with its own tools; it is detected automatically, in the node's {params['shown']}."
     version = params.get("before", "")
     version = "VERSION" if " " in version else version
     said = f"`seatrial rollout observed {params['component']} {version} {params['names']}`"
-    return f"Put it back by its own means, then say so with {said}."
+    return f"Put it back with its own tools, then report it with {said}."
 
 
 def why(held: Hold) -> str:
@@ -146,7 +157,7 @@ def _opened(held: Hold) -> str:
     if not count or held.code is HoldCode.SLIPPED_IN:
         return ""
     times = "once" if count == "1" else f"{count} times"
-    return f"; the node was opened {times} since its old driver was deleted, and closed again"
+    return f"; the node was uncordoned {times} after its old driver was deleted, and cordoned again"
 
 
 def next_step(held: Hold) -> str:
@@ -182,22 +193,21 @@ def _fill(text: str, held: Hold) -> str:
     reason = params.get("why", "")
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
     params["reason_text"] = f": {reason}" if reason else ""
-    params["setback_text"] = f"; evidence began anew when {params['setback']}" if params.get("setback") else ""
-    count = params.get("failed", "")
-    params["failed_text"] = "1 node has failed" if count == "1" else f"{count} nodes have failed"
+    params["setback_text"] = f"; evidence restarted when {params['setback']}" if params.get("setback") else ""
+    params["pods_text"] = _pods_text(params)
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
     params["namespace_text"] = f"namespace {params['namespace']}" if params.get("namespace") else "its namespace"
     if params.get("resource") == ANY:
-        params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets are"}
+        params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets"}
     else:
-        params["carrier_text"] = f"{params['resource']} and the DaemonSets that come from it are"
+        params["carrier_text"] = f"{params['resource']} and its DaemonSets"
     cause = _diagnosis(held)
-    params["cure"] = cause[1] if cause else "Mend the cause."
+    params["cure"] = cause[1] if cause else "Fix the cause."
     # What others say may end with a full stop of its own.
-    texts = _Gaps({key: value.rstrip(". ") for key, value in params.items()})
+    texts = _Gaps({key: _Filled(value.rstrip(". ")) for key, value in params.items()})
     whole = {
         "cure": params["cure"],
         "job_step": _job_step(params),
@@ -211,12 +221,18 @@ def _fill(text: str, held: Hold) -> str:
     return text.format_map(_Gaps({**texts, **whole, "subject": held.subject}))
 
 
+def _pods_text(params: Mapping[str, str]) -> str:
+    """Which pods it is about: the only one, or how many and the first of them."""
+    count, pod = params.get("count", UNKNOWN), params.get("pod", UNKNOWN)
+    return f"pod {pod}" if count == "1" else f"{count} pods (first: {pod})"
+
+
 def _job_step(params: Mapping[str, str]) -> str:
     """How to hear what a gate says so far."""
     namespace, _, name = params.get("job", "").partition("/")
     if not name:
         return "see the gates' Jobs"
-    return f"`kubectl -n {namespace} logs job/{name}` shows what it says so far"
+    return f"`kubectl -n {namespace} logs job/{name}` shows its output so far"
 
 
 def _undo_step(undo: str) -> str:
@@ -234,10 +250,10 @@ def _resume_step(params: Mapping[str, str], rollout: str) -> str:
     """Who ends the pause of a pool, and with what."""
     command = f'`kubectl patch machineconfigpool {params["pool"]} --type merge -p \'{{"spec":{{"paused":false}}}}\'`'
     if params.get("is_left"):
-        return f"It stays paused: resuming it takes what was undone to its nodes. Where that is wanted, {command}."
+        return f"It stays paused: resuming it would bring what was undone to its nodes. If you want that: {command}."
     if params.get("by") == rollout:
-        return "It is resumed when the canary has proved itself, or is back where it was."
-    return f"Resume the pool before the old ones end: {command}."
+        return "It is resumed when the canary has passed, or is back on its old version."
+    return f"Resume the pool before the current certificates expire: {command}."
 
 
 def times(held: Hold | Told, now: Instant) -> str:

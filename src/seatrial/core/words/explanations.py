@@ -22,4 +22,4 @@ def says(why: str, next_step: str) -> Explanation:
     return Explanation(why=why, next_step=next_step)
 
 
-BY_ITSELF: Final = "Nothing to do: it goes on by itself."
+BY_ITSELF: Final = "Nothing to do: it continues on its own."

@@ -14,16 +14,16 @@ from seatrial.core.words.explanations import BY_ITSELF, Explanation, says
 OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.LEADERLESS: says(
         "no controller is in charge ({how}), so nothing moves",
-        "Start it again, or see why it stopped: `kubectl get pods -A -l app.kubernetes.io/name=seatrial`. Without the "
-        "chart, `seatrial controller --forever` runs one here.",
+        "Start it again, or find out why it stopped: `kubectl get pods -A -l app.kubernetes.io/name=seatrial`. Without "
+        "the chart, `seatrial controller --forever` runs one here.",
     ),
     HoldCode.PAUSED: says(
         "the rollout is paused; every node keeps its place",
         "Resume with `seatrial rollout resume {rollout}`.",
     ),
     HoldCode.STALE_VIEW: says(
-        "the view of {source} is not current, and nobody is disrupted on an old view",
-        "Usually passes within a minute; otherwise check the API server and the controller's log.",
+        "the view of {source} is out of date, and no node is disrupted on an old view",
+        "This usually passes within a minute; if not, check the API server and the controller's log.",
     ),
     HoldCode.MODE_CONTRADICTION: says(
         "NVIDIA's own upgrade controller is on ({owner} has autoUpgrade: true), and only one may move the nodes",
@@ -31,106 +31,106 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "or let NVIDIA's controller move them with spec.mode: delegated.",
     ),
     HoldCode.NOBODY_MOVES: says(
-        "the rollout leaves the nodes to NVIDIA's own upgrade controller, and it is off ({owner})",
+        "the rollout leaves the nodes to NVIDIA's own upgrade controller, which is off ({owner})",
         "Set upgradePolicy.autoUpgrade to true there, or let seatrial move the nodes with spec.mode: direct.",
     ),
     HoldCode.SANDBOXED: says(
-        "{owner} has autoUpgrade: true and sandboxWorkloads enabled, and with these NVIDIA's own upgrade controller "
-        "moves nobody",
-        "To let seatrial move the nodes, say so with spec.mode: direct (it needs spec.canary), "
+        "{owner} has autoUpgrade: true and sandboxWorkloads enabled, and with both of them NVIDIA's own upgrade "
+        "controller moves no node",
+        "To let seatrial move the nodes, set spec.mode: direct (it needs spec.canary), "
         "or set upgradePolicy.autoUpgrade to false on {owner}.",
     ),
     HoldCode.MANAGER_OPENS_NODES: says(
-        "NVIDIA's driver manager is told by {resource} to evict by itself, and uncordons each node before its new "
-        "driver is proven; the node is closed again each time, and who came meanwhile is moved away",
-        "Nothing waits for it. To keep nodes closed, write this with the version, since it is the same template: in "
-        '{path} the entries ENABLE_GPU_POD_EVICTION and ENABLE_AUTO_DRAIN, both with the value "false".',
+        "{resource} lets NVIDIA's driver manager evict pods itself, so it uncordons each node before the new driver is "
+        "validated; the node is cordoned again each time, and pods that started meanwhile are moved off",
+        "Nothing waits for this. To keep nodes cordoned, set ENABLE_GPU_POD_EVICTION and ENABLE_AUTO_DRAIN to "
+        '"false" in {path}, together with the version: it is the same template.',
     ),
     HoldCode.TARGET_NOT_PUBLISHED: says(
-        "the rollout wants driver {target}, but the driver DaemonSet carries {found}",
+        "the rollout wants driver {target}, but the driver DaemonSet has {found}",
         "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target; "
-        "one with a canary is undone with `seatrial rollout abort`. Meanwhile every node keeps its place.",
+        "undo one with a canary with `seatrial rollout abort`. Meanwhile every node keeps its place.",
     ),
     HoldCode.ROLLOUT_UNREADABLE: says(
         "this GPURollout cannot be read, so nothing is done for it and nothing is written to it: {why}",
-        "Mend the field with `kubectl edit gpurollout {subject}`; or, if a later release of seatrial wrote it, use "
-        "that one. It holds no other rollout, except that none with a canary begins while its own is under way.",
+        "Fix the field with `kubectl edit gpurollout {subject}`; if a later release of seatrial wrote it, use that "
+        "release. It holds up no other rollout, except that none with a canary begins while its own is under way.",
     ),
     HoldCode.UNGUARDED: says(
-        "the rollout does not carry our finalizer yet ({why}), and nothing is written for it before it does: who "
-        "deletes it would leave our marks behind",
-        "It is written by itself. If it stays so: may the controller patch gpurollouts.seatrial.dev? "
+        "the rollout does not have our finalizer yet ({why}), and nothing is written before that: deleting it would "
+        "leave our marks behind",
+        "It is added automatically. If this lasts, check that the controller may patch gpurollouts.seatrial.dev; "
         "`seatrial manifests rbac` has the rule.",
     ),
     HoldCode.LEAVING: says(
         "{cause}: {why}",
-        "It is let go when nothing of it is under way any more. `seatrial why NODE` says what a node waits for.",
+        "It is released when nothing of it is under way. `seatrial why NODE` says what a node waits for.",
     ),
     HoldCode.OTHER_ROLLOUT: says(
-        "rollout {other} is under way, and two at once could not be told apart",
+        "rollout {other} is under way, and the effects of two at once could not be told apart",
         "It begins when {other} has ended; see `seatrial status {other}`, "
         "or end it with `seatrial rollout abort {other} --reason ...`.",
     ),
     HoldCode.AFTER_PENDING: says(
         "it comes after rollout {other}, which is at {phase}",
-        "It begins by itself when {other} is Done; see `seatrial status {other}`.",
+        "It begins on its own when {other} is Done; see `seatrial status {other}`.",
     ),
     HoldCode.AFTER_UNDONE: says(
         "it comes after rollout {other}, which {how}",
-        "Make a plan from what runs now, and delete this step; or, if the step before is not needed, take spec.after "
-        "away with `kubectl edit gpurollout {subject}`.",
+        "Make a new plan from what runs now, and delete this step. If the earlier step is not needed, remove "
+        "spec.after with `kubectl edit gpurollout {subject}`.",
     ),
     HoldCode.ACCESS_DENIED: says(
-        "the controller may not {what}, and would need to later on",
+        "the controller may not {what}, and will need to later",
         "Grant it, for example with `seatrial manifests | kubectl apply -f -`; "
         "`kubectl auth can-i --list` shows what it may do.",
     ),
     HoldCode.NO_CANARY: says(
-        "of {wanted} nodes to go first {found} can{reason_text}",
-        "A canary is Ready, schedulable, not marked skip, and its driver is Ready: mend such a node, "
+        "{wanted} {wanted:canary|canaries} {wanted:is|are} needed and {found} can go first{reason_text}",
+        "A canary must be Ready, schedulable and not marked skip, with a Ready driver: fix such a node, "
         "or choose others in spec.canary.",
     ),
     HoldCode.NO_WAY_BACK: says(
-        "{resource} says no driver version, and node {node} does not say which one it runs: "
-        "there would be nothing to go back to",
-        "Write the version in use into {resource}, so that there is something to return to.",
+        "{resource} names no driver version, and node {node} does not show which one it runs: "
+        "there would be nothing to roll back to",
+        "Write the version in use into {resource}, so that there is a version to roll back to.",
     ),
     HoldCode.NOTHING_TO_PUBLISH: says(
-        "no ClusterPolicy and no NVIDIADriver is there to carry the version",
-        "Set spec.publish.via to none where somebody else writes the driver DaemonSet.",
+        "there is no ClusterPolicy and no NVIDIADriver to set the version in",
+        "Set spec.publish.via to none if somebody else writes the driver DaemonSet.",
     ),
     HoldCode.NOBODY_MAY_START: says(
-        "maxUnavailable{scope_text} is 0, so that no node may start, and nothing is published that nobody may run",
+        "maxUnavailable{scope_text} is 0, so no node may start, and a version that no node may run is not published",
         "Set maxUnavailable there to 1 or more (spec.limits or spec.domains of the rollout, or the upgradePolicy of "
         "the ClusterPolicy or NVIDIADriver).",
     ),
     HoldCode.CANARIES_CROWDED: says(
-        "{count} canaries stay closed together until their gates have passed on all of them, and the "
-        "limits{scope_text} have room for {limit}, so they would wait for each other for ever",
-        "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or take fewer canaries (spec.canary).",
+        "{count} canaries stay cordoned together until their gates have passed on all of them, and the "
+        "limits{scope_text} have room for {limit}, so they would wait for each other forever",
+        "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or use fewer canaries (spec.canary).",
     ),
     HoldCode.HALF_DONE: says(
-        "nodes are half-way through another upgrade, or failed in it: {count}, first {nodes}",
-        "See what would become of each with `seatrial rollout adopt --dry-run`, then let it finish or undo them.",
+        "{count:node} {count:is|are} half-way through another upgrade, or failed in it: {nodes}",
+        "See what would happen to each with `seatrial rollout adopt --dry-run`, then let it finish or undo them.",
     ),
     HoldCode.SOURCE_UNREACHABLE: says(
-        "the matrix cannot be looked at: {why}",
-        "It is tried again by itself. If it stays so, check the address in the rollout, and the login and the "
-        "authority that the controller was started with (--git-credentials, --git-authority).",
+        "the matrix cannot be read: {why}",
+        "It is retried automatically. If this lasts, check the address in the rollout, and the login and the "
+        "certificate authority that the controller was started with (--git-credentials, --git-authority).",
     ),
     HoldCode.SOURCE_STALE: says(
-        "the matrix was last seen more than {limit} ago; nothing new is started or published on so old a view of it",
-        "It goes on by itself as soon as it is seen again. If it stays so, the controller's log says under "
-        "`background work ended` what keeps it from looking; restart the controller if it says nothing.",
+        "the matrix was last read more than {limit} ago, so nothing new is started or published",
+        "It continues as soon as the matrix can be read again. If this lasts, the controller's log says why under "
+        "`background work ended`; restart the controller if it says nothing.",
     ),
     HoldCode.SOURCE_BARRED: says(
-        "the controller may not speak to the repository: {why}",
-        "Correct the address in the rollout. If it is right, whoever runs the controller starts it with the beginning "
-        "of the address: --git-credentials PREFIX=DIR with a secret, --git-allow PREFIX without.",
+        "the controller may not connect to the repository: {why}",
+        "Correct the address in the rollout. If it is right, start the controller with the beginning of the address: "
+        "--git-credentials PREFIX=DIR with a secret, --git-allow PREFIX without.",
     ),
     HoldCode.MATRIX_PROBLEM: says(
-        "the matrix has no entry to stand behind the target: {why}",
-        "Mend it there (`seatrial check` says what is wrong), or end the rollout with "
+        "the matrix has no entry for the target: {why}",
+        "Fix it there (`seatrial check` says what is wrong), or end the rollout with "
         "`seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.MATRIX_CHANGED: says(
@@ -139,49 +139,49 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "or put {target} back.",
     ),
     HoldCode.HISTORY_REWRITTEN: says(
-        "the commit the rollout was made from is not in the branch any more (it is at {head})",
+        "the commit that the rollout was made from is no longer in the branch (now at {head})",
         "Find out who rewrote the branch and restore the commit, or end the rollout with "
         "`seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.ENTRY_BAD: says(
         "the matrix marks the entry bad: {why}",
-        "Choose another version; or take the mark off with `seatrial matrix unmark ENTRY`, if it was wrong.",
+        "Choose another version; if the mark is wrong, remove it with `seatrial matrix unmark ENTRY`.",
     ),
     HoldCode.APPROVAL_PENDING: says(
-        "a person has to say yes before {point_text}", "Say it with `seatrial rollout approve {subject} {point}`."
+        "somebody has to approve before {point_text}", "Approve with `seatrial rollout approve {subject} {point}`."
     ),
     HoldCode.OUTSIDE_WINDOW: says(
-        "no maintenance window is open: nobody starts, and who is under way ends",
-        "It goes on when the next window opens; see spec.windows.",
+        "no maintenance window is open: no node starts, and nodes under way finish",
+        "It continues when the next window opens; see spec.windows.",
     ),
     HoldCode.WINDOW_CLOSING: says(
-        "the maintenance window is about to close, and NVIDIA's controller may take {margin} to start a node: "
-        "nobody is let in any more, and who is under way ends",
-        "It goes on when the next window opens; see spec.windows.",
+        "the maintenance window closes soon, and NVIDIA's controller may take {margin} to start a node: "
+        "no other node starts, and nodes under way finish",
+        "It continues when the next window opens; see spec.windows.",
     ),
     HoldCode.PLACES_CHANGED: says(
-        "{field} now names {asked}, and the rollout began with {began}, where its commits are",
+        "{field} now names {asked}, but the rollout began with {began}, and its commits are there",
         "Set it back to what status.campaign.places says; or end the rollout with `seatrial rollout abort {subject}`: "
-        "it goes back where it began.",
+        "it reverts where it began.",
     ),
-    HoldCode.MARKS_PENDING: says("nodes are being marked, first {node}: {count} to go", BY_ITSELF),
+    HoldCode.MARKS_PENDING: says("labelling nodes: {count} to go, {node} next", BY_ITSELF),
     HoldCode.POOL_MISSING: says(
-        "there is no MachineConfigPool {pool}, which is to stand still until the canary has proved itself",
-        "See `kubectl get machineconfigpools`, and mend spec.canary.pausePools.",
+        "there is no MachineConfigPool {pool} to pause until the canary has passed",
+        "See `kubectl get machineconfigpools`, and correct spec.canary.pausePools.",
     ),
     HoldCode.POOL_RESUMED: says(
-        "somebody resumed MachineConfigPool {pool}, so its nodes may change before the canary has proved itself",
-        "It stays as it is. Pause it again if that was not meant.",
+        "somebody resumed MachineConfigPool {pool}, so its nodes may change before the canary has passed",
+        "It is left as it is. Pause it again if that was a mistake.",
     ),
     HoldCode.POOL_PENDING: says(
         "MachineConfigPool {pool} {state}", "See `kubectl describe machineconfigpool {pool}` if it takes long."
     ),
     HoldCode.POOL_PAUSED: says(
-        "MachineConfigPool {pool} is paused{by_text}, and as long as it is its kubelets get no new certificates",
+        "MachineConfigPool {pool} is paused{by_text}, and until it is resumed its kubelets get no new certificates",
         "{resume_step}",
     ),
     HoldCode.MERGE_PENDING: says(
-        "a person has to merge our change ({step}): {request}",
+        "somebody has to merge our change ({step}): {request}",
         "Merge it; or decline it, and end the rollout with `seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.REQUEST_PENDING: says("the pull request for our change ({step}) is being {done}", BY_ITSELF),
@@ -192,177 +192,174 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.REQUEST_DECLINED: says(
         "somebody closed the request to merge our change ({step}) without merging it: {request}",
-        "Open it again and merge it, if that was not meant; else end the rollout with "
+        "Reopen and merge it if that was a mistake; otherwise end the rollout with "
         "`seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.FORGE_UNREACHABLE: says(
-        "the forge cannot be asked about our change ({step}): {why}",
-        "It is tried again by itself, and a merge is seen in Git all the same. If it stays so, look at the forge and "
-        "at the token that the controller was started with (--forge).",
+        "the forge does not answer about our change ({step}): {why}",
+        "It is retried automatically, and a merge is noticed in Git anyway. If this lasts, check the forge and "
+        "the token that the controller was started with (--forge).",
     ),
-    HoldCode.PUBLISH_PENDING: says("{carrier_text} not seen to carry {version} yet", "{publish_step}"),
+    HoldCode.PUBLISH_PENDING: says("waiting for {carrier_text} to have {version}", "{publish_step}"),
     HoldCode.SYNC_STOPPED: says(
-        "the commit is in Git, and {resource} does not carry {version}: {follower} brings nothing into the cluster, "
-        "since {stop}",
-        "{resume}. Until then what is reverted in Git does not reach the cluster either.",
+        "the commit is in Git, but {resource} does not have {version}: {follower} brings nothing into the cluster "
+        "because {stop}",
+        "{resume}. Until then a revert in Git does not reach the cluster either.",
     ),
     HoldCode.SYNC_FAILED: says(
-        "the commit is in Git, and {follower} could not bring it into the cluster: {said}",
-        "Mend what it complains of, by another commit where the files are at fault; {mend}.",
+        "the commit is in Git, but {follower} could not apply it to the cluster: {said}",
+        "Fix what it complains about, with another commit if the files are at fault; {mend}.",
     ),
     HoldCode.SYNC_WAITING: says(
-        "the commit is in Git, and {follower}, which brings it into the cluster, waits itself: {said}",
-        "It goes on when that is over; see to what {follower} waits for.",
+        "the commit is in Git, and {follower}, which applies it to the cluster, is itself waiting: {said}",
+        "It continues when that is over; check what {follower} waits for.",
     ),
     HoldCode.SYNC_OVERWRITTEN: says(
-        "{follower} brought the commit into the cluster, and {writer} wrote {found} over it: {resource} does not carry "
-        "{version}",
-        "Have it put back what Git says: {restore}; or, where that write was meant, "
-        "`seatrial rollout abort {subject}`.",
+        "{follower} applied the commit, then {writer} overwrote it with {found}: {resource} does not have {version}",
+        "Restore what Git says: {restore}. If the overwrite was intended, `seatrial rollout abort {subject}`.",
     ),
     HoldCode.PREPULLING: says(
-        "the new driver's image is brought to {count} nodes, {node} first, before they are touched", BY_ITSELF
+        "pulling the new driver's image on {count:node}, {node} first, before touching {count:it|them}", BY_ITSELF
     ),
     HoldCode.IMAGE_NOT_PULLED: says(
         "{image} could not be started on {node}, which keeps its old driver: {why}",
-        "Make the image available to the node; we ask for it again, after pauses that grow to two hours. "
-        "Or set spec.prepull to false to go on without.",
+        "Make the image available to the node; we retry, with pauses that grow to two hours. "
+        "Or set spec.prepull to false to continue without.",
     ),
     HoldCode.WRITTEN_BY_ANOTHER: says(
-        "{resource} is to carry {version}, but {writer} writes it from a repository and would undo what we write",
+        "{resource} should have {version}, but {writer} writes it from a repository and would undo our change",
         "Give the rollout spec.publish.via: git with the file that {writer} brings into the cluster, "
         "or change the version there yourself.",
     ),
     HoldCode.TAKEN_OVER: says(
-        "{resource} is to carry {version}, but {writer} wrote {found} there since the rollout began, "
-        "and is not overruled",
+        "{resource} should have {version}, but {writer} wrote {found} there after the rollout began, "
+        "and we do not overwrite that",
         "If that is meant to last, end the rollout with `seatrial rollout abort {subject} --reason ...`; "
-        "to go on, write {version} there again.",
+        "to continue, write {version} there again.",
     ),
     HoldCode.BY_HAND_PENDING: says(
-        "{component} is moved by people, {before} to {version}, and not seen yet on {nodes}{silent_text}",
+        "{component} is upgraded manually, from {before} to {version}, and not there yet on {nodes}{silent_text}",
         "{hand_step}",
     ),
     HoldCode.BY_HAND_BACK: says(
-        "{component} is to be put back from {version} to {before} by people: {nodes}", "{back_step}"
+        "{component} has to be put back manually, from {version} to {before}: {nodes}", "{back_step}"
     ),
     HoldCode.NO_WAY_BACK_BY_HAND: says(
         "{component} {version} is on {nodes}, and no way back from it is known",
-        "Go on to a version that mends it, and say what is there with "
-        "`seatrial rollout observed {component} VERSION {names}`; or let {version} stay and end the rollout with "
+        "Move on to a version that fixes it, and report it with "
+        "`seatrial rollout observed {component} VERSION {names}`; or keep {version} and end the rollout with "
         "`seatrial rollout approve {subject} rollback`.",
     ),
     HoldCode.CANARY_AT_WORK: says(
         "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
     ),
     HoldCode.CANARY_CLOSED: says(
-        "the new driver is proven, and the node stays closed until its gates have passed: they need its GPUs free",
-        "Nothing to do: it is opened as soon as they have. See `seatrial status` for what the gates wait for.",
+        "the new driver is validated, and the node stays cordoned until its gates have passed: they need its GPUs free",
+        "Nothing to do: it is uncordoned as soon as they have. See `seatrial status` for what the gates wait for.",
     ),
     HoldCode.MEASURED_BEFORE: says(
-        "the canary and nodes like it are measured before anything is done, round {number} of {count}: {gates}",
-        "Nothing to do: who is in use is left out, and nobody is waited for beyond the limits of the gates.",
+        "measuring the canary and nodes like it before the upgrade, round {number} of {count}: {gates}",
+        "Nothing to do: nodes in use are left out, and no gate is waited for beyond its time limit.",
     ),
     HoldCode.GATES_RUNNING: says(
-        "gates have not answered yet: {gates}", "Nothing to do unless it takes longer than usual: {job_step}."
+        "waiting for gates: {gates}", "Nothing to do unless it takes longer than usual: {job_step}."
     ),
     HoldCode.GATE_STUCK: says(
         "gate {gate} does not start on {node}: {why} (pod {pod} of Job {job})",
-        "`kubectl -n {namespace} describe pod {pod}` says more. Mend that, or the gate's image in the rollout; "
-        "without an answer within its limit the gate is unknown, which is no pass.",
+        "`kubectl -n {namespace} describe pod {pod}` says more. Fix that, or the gate's image in the rollout; "
+        "without an answer within its time limit the gate is unknown, which is not a pass.",
     ),
     HoldCode.GATE_REFUSED: says(
-        "the pod of gate {gate} for {node} is not let into {namespace_text}: {why}",
+        "the pod of gate {gate} for {node} is not admitted to {namespace_text}: {why}",
         "For PodSecurity: raise the level of the gates' namespace (`gates.podSecurity` of the chart, the label "
         "`pod-security.kubernetes.io/enforce`), or, where it is `restricted`, give the gate an image that does not run "
-        "as root. For a quota or a webhook: let it in there. It is tried again until then.",
+        "as root. For a quota or a webhook: allow it there. It is retried until then.",
     ),
     HoldCode.GATE_UNKNOWN: says(
-        "gate {gate} could not be measured on {node}{reason_text}; unknown is no pass",
-        "It is asked again by itself, and the time until then is no evidence; see what answers it: the gate's Job "
-        "and its image, or its query.",
+        "gate {gate} could not be measured on {node}{reason_text}; unknown is not a pass",
+        "It is asked again automatically, and the time until then is not evidence. Check what answers it: the gate's "
+        "Job and its image, or its query.",
     ),
     HoldCode.GATE_UNATTESTED: says(
-        "gate {gate} waits for somebody's word on {nodes} ({reason}): {asks}",
-        "Look, and say so with `seatrial gates attest {subject} {gate}{whom} --pass --because TEXT`, or --fail, and "
+        "gate {gate} waits for somebody to sign off on {nodes} ({reason}): {asks}",
+        "Check it, then answer with `seatrial gates attest {subject} {gate}{whom} --pass --because TEXT`. With --fail "
         "the rollout is undone. Until then no time counts as evidence.",
     ),
     HoldCode.TENANTS_AWAITED: says(
-        "gate {gate} waits for work of tenants on {node}: {why}",
-        "Let pods of theirs run on {node}: nothing is brought there for a gate. Until they have run for long enough no "
-        "time counts as evidence.",
+        "gate {gate} waits for tenants' work on {node}: {why}",
+        "Let their pods run on {node}: none are scheduled there for a gate. Until they have run long enough, no time "
+        "counts as evidence.",
     ),
     HoldCode.TELEMETRY_MISSING: says(
-        "the canary bakes, and nothing of it counts as evidence: nobody sees {why}",
-        "See that its exporter runs and that Prometheus scrapes it (docs/how-to/watch-with-prometheus.md); or start "
+        "the canary bakes, but without telemetry nothing counts as evidence: {why}",
+        "Check that its exporter runs and that Prometheus scrapes it (docs/how-to/watch-with-prometheus.md); or start "
         "the controller without --prometheus, and the clock alone counts.",
     ),
     HoldCode.CANARY_IDLE: says(
-        "the canary has baked for long enough and did not work enough: {load} of its time, and {asked} is asked for",
-        "Let somebody's pods run on {nodes}, or ask for less (spec.bake.minimumLoad).",
+        "the canary has baked long enough but was not busy enough: {load} of its time, and {asked} is required",
+        "Run pods on {nodes}, or require less (spec.bake.minimumLoad).",
     ),
     HoldCode.LOSS_NOT_EXCLUDED: says(
-        "a loss of {asked} is to be excluded before the fleet follows, and is not: {why}",
-        "It is measured again in every round, and `seatrial bake explain` says how long that takes. Where it cannot be "
-        "proven, add a gate with `probe: performance` before the rollout begins, ask for less, or take spec.bake.until "
-        "away.",
+        "a loss of {asked} has to be ruled out before the fleet follows, and is not yet: {why}",
+        "It is measured again in every round, and `seatrial bake explain` says how long that takes. If it cannot be "
+        "proven, add a gate with `probe: performance` before the rollout begins, require less, or remove "
+        "spec.bake.until.",
     ),
     HoldCode.BAKING: says(
-        "the canary bakes: well for {well} of {asked}, {left} to go{setback_text}",
+        "the canary bakes: healthy for {well} of {asked}, {left} to go{setback_text}",
         "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.CANARY_UNWELL: says(
-        "canary {node} was well and is not any more: {why}; nothing counts as evidence until it is",
-        "{mend}. Unless it is well again in time, the rollout is undone.",
+        "canary {node} is no longer healthy: {why}; nothing counts as evidence until it is",
+        "{mend}. Unless it recovers in time, the rollout is undone.",
     ),
     HoldCode.WAVE_AT_WORK: says(
-        "wave {wave} of {waves} is at work, nodes left: {left}", "See `seatrial status -w` for how it goes."
+        "wave {wave} of {waves} is under way, {left:node} to go", "See `seatrial status -w` for its progress."
     ),
     HoldCode.WAVE_BLOCKED: says(
-        "nobody of wave {wave} of {waves} may start, nodes left: {left}; {limit} nodes{scope_text} may be unavailable, "
-        "and those that failed are among them: {nodes}",
-        "Look at each with `seatrial why NODE`, mend it, then `seatrial node retry NODE`; or raise maxUnavailable.",
+        "no node of wave {wave} of {waves} may start, {left} to go: at most {limit:node}{scope_text} may be "
+        "unavailable, and failed nodes use that up: {nodes}",
+        "Check each with `seatrial why NODE`, fix it, then `seatrial node retry NODE`; or raise maxUnavailable.",
     ),
     HoldCode.MEMBERS_STUCK: says(
         "members of the wave cannot start: {nodes}",
-        "See each with `seatrial why NODE` and bring it back, or leave it out with `seatrial node skip NODE`. A wave "
+        "Check each with `seatrial why NODE` and bring it back, or leave it out with `seatrial node skip NODE`. A wave "
         "waits for it as long as its upgrade might have taken (driverTimeoutSeconds and validationTimeoutSeconds), "
-        "then goes on without it; it follows when it can.",
+        "then continues without it; it follows when it can.",
     ),
     HoldCode.MEMBERS_WITHOUT_GPU: says(
-        "nothing tells of a GPU on {count} members, and no driver comes there: {nodes}; no wave waits for them",
+        "{count:member} {count:shows|show} no GPU and {count:gets|get} no driver: {nodes}; no wave waits for them",
         "Narrow spec.nodeSelector, for example to nvidia.com/gpu.present: true, or leave them out with `seatrial node "
-        "skip NODE`. If one has a GPU, see node feature discovery there.",
+        "skip NODE`. If one has a GPU, check node feature discovery there.",
     ),
     HoldCode.MEMBERS_LEFT: says(
-        "{count} members are left behind on another driver: {nodes}",
-        "Bring each back (`seatrial why NODE`): it follows by itself, a failed one after `seatrial node retry NODE`.",
+        "{count:member} {count:is|are} left behind on another driver: {nodes}",
+        "Bring each back (`seatrial why NODE`): it follows on its own, a failed one after `seatrial node retry NODE`.",
     ),
     HoldCode.POOLS_LEFT: says(
-        "pools that own no node now do not carry {version}: {pools}; a node that joins one comes up with that",
-        "Write {version} into each, in the cluster or in the repository that brings it there.",
+        "pools that own no node now do not have {version}: {pools}; a node that joins one comes up with the old driver",
+        "Write {version} into each, in the cluster or in the repository that it comes from.",
     ),
-    HoldCode.WAVE_PAUSE: says("wave {wave} of {waves} is over, and watched before the next begins", BY_ITSELF),
+    HoldCode.WAVE_PAUSE: says("wave {wave} of {waves} is over and is watched before the next one begins", BY_ITSELF),
     HoldCode.PROMOTION_PENDING: says(
-        "the matrix is being written: the new versions to production, as tag {tag}", BY_ITSELF
+        "the matrix is being updated: the new versions become production, with tag {tag}", BY_ITSELF
     ),
     HoldCode.ROLLBACK_PENDING: says(
-        "it failed, and a person decides whether it is undone: {why}",
+        "it failed, and somebody has to decide whether to undo it: {why}",
         "Undo it with `seatrial rollout approve {subject} rollback`{otherwise_step}.",
     ),
-    HoldCode.REVERT_PENDING: says("what we published is being taken back", BY_ITSELF),
+    HoldCode.REVERT_PENDING: says("what we published is being reverted", BY_ITSELF),
     HoldCode.REVERT_CONFLICT: says(
-        "our commits cannot be taken back, others changed the same lines since: {why}",
-        "Revert them by hand in the repository; it goes on once the old version is there again.",
+        "our commits cannot be reverted, since others changed the same lines: {why}",
+        "Revert them yourself in the repository; it continues once the old version is there again.",
     ),
     HoldCode.NODES_GOING_BACK: says(
-        "nodes are not back on what they ran before yet: {nodes}",
-        "See `seatrial why NODE` if it takes longer than usual. One that cannot come back (it died, or its driver will "
-        "not start) is taken out with `seatrial node skip NODE`; the rollout then ends without it, and says so.",
+        "waiting for nodes to return to the driver they ran before: {nodes}",
+        "See `seatrial why NODE` if it takes longer than usual. If a node cannot come back (it died, or its driver "
+        "will not start), `seatrial node skip NODE` takes it out; the rollout then ends without it, and says so.",
     ),
     HoldCode.STATES_PENDING: says(
-        "NVIDIA's controller is made to forget the states it wrote, so that nobody is emptied in vain: "
-        "{nodes} nodes to go",
+        "clearing the states that NVIDIA's controller wrote, so that it drains no node needlessly: {nodes:node} to go",
         BY_ITSELF,
     ),
 }

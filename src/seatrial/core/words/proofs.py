@@ -128,7 +128,7 @@ def sentences(found: Proven) -> tuple[str, ...]:
     told = [f"{hours} count as evidence: every gate passed before and after."]
     if not found.is_watched:
         told.append(
-            "Nobody watches between the rounds: an error that comes and goes there is not seen. Start the controller "
+            "Nothing watches between the rounds: an error that comes and goes there is missed. Start the controller "
             "with --prometheus."
         )
         rate = _rate(found.speeds, "losses") if found.speeds is not None and found.speeds.speeds else ()
@@ -142,7 +142,7 @@ def sentences(found: Proven) -> tuple[str, ...]:
             f"{spans.hours(found.waiting_hours)} more with data will count once the next round of gates passes."
         )
     if found.lack:
-        told.append(f"There are no data at the moment: {found.lack}.")
+        told.append(f"There is no data at the moment: {found.lack}.")
     told.append(_work(found))
     told += [_of_event(each, found) for each in found.events]
     return (*told, *_of_speed(found), *_rate(found, "events and losses together"))
@@ -150,24 +150,22 @@ def sentences(found: Proven) -> tuple[str, ...]:
 
 def _rate(found: Proven | Speeds, what: str) -> tuple[str]:
     share = f"{found.false_alarms:.0%}"
-    return (f"At most {share} of sound upgrades are taken back for such {what}, however often we look.",)
+    return (f"At most {share} of good upgrades are rolled back for such {what}, however often we look.",)
 
 
 def _of_speed(found: Proven) -> tuple[str, ...]:
     told = speed_words.sentences(found.speeds) if found.speeds is not None else ()
     if not found.exclude:
         return told
-    asked = f"A loss of {100 * found.exclude:g}% has to be excluded before the fleet follows"
+    asked = f"A loss of {100 * found.exclude:g}% has to be ruled out before the fleet follows"
     return (*told, f"{asked}, and is not yet." if found.unproven else f"{asked}, and is.")
 
 
 def _work(found: Proven) -> str:
     if not found.loaded_gpu_hours:
-        return "The canary stood idle: that proves little. Let somebody's pods run there."
-    worked = f"The canary worked for {found.loaded_gpu_hours:.1f} GPU-hours, {found.load:.0%} of what was watched"
-    return (
-        f"{worked}; {found.soaked_gpu_hours:.1f} of them for gates alone." if found.soaked_gpu_hours else f"{worked}."
-    )
+        return "The canary was idle, which proves little. Run pods there."
+    worked = f"The canary was busy for {found.loaded_gpu_hours:.1f} GPU-hours, {found.load:.0%} of the time watched"
+    return f"{worked}; {found.soaked_gpu_hours:.1f} of them for gates only." if found.soaked_gpu_hours else f"{worked}."
 
 
 def _of_event(event: Event, found: Proven) -> str:
@@ -177,8 +175,8 @@ def _of_event(event: Event, found: Proven) -> str:
     if event.is_failed:
         return f"{seen}: too often."
     if not event.gpu_hours:
-        return f"{event.name}: nobody tells it, so nothing is known."
+        return f"{event.name}: no data, so nothing is known."
     if event.excluded_per_hour is None:
-        return f"{seen}; without load that excludes nothing."
+        return f"{seen}; without load that rules out nothing."
     rate = f"more than one in {1 / event.excluded_per_hour:.3g} GPU-hours under load"
-    return f"{seen}; {rate} is excluded at {found.confidence:.0%}."
+    return f"{seen}; {rate} is ruled out at {found.confidence:.0%}."

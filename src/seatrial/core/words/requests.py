@@ -2,7 +2,7 @@
 
     Driver 580.105.08 for the canary node-3                 title: the subject of the commit
 
-    It takes the place of 570.124.06. Only node-3 moves …   the body of the commit
+    It replaces 570.124.06. Only node-3 moves …   the body of the commit
     ### The plan                                            who goes first, what is asked of them, how the others follow
     ### The evidence                                        every verdict, and how long the canary has been well
     ### What happens then                                   on a merge, and when it is closed
@@ -27,22 +27,20 @@ from seatrial.core.text import spans
 from seatrial.core.words import commits, speeds
 
 _THEN: Final = {
-    PublishStep.CANARY: "the canary is upgraded, and nobody else",
+    PublishStep.CANARY: "the canary is upgraded, and no other node",
     PublishStep.FLEET: "the others follow, wave by wave",
     PublishStep.PROMOTION: "the promotion is tagged, and the rollout is done",
-    PublishStep.REVERT: "the nodes go back to what they ran before",
-    PublishStep.BAD: "nobody is offered this version again",
+    PublishStep.REVERT: "the nodes return to the driver they ran before",
+    PublishStep.BAD: "this version is not offered again",
 }
-_KEEP: Final = (
-    "Keep the Seatrial-Rollout and Seatrial-Step lines of the commit when merging: by them the change is recognised."
-)
+_KEEP: Final = "Keep the Seatrial-Rollout and Seatrial-Step lines of the commit when merging: they identify the change."
 
 
 def message_of(act: StepAct, intent: Intent, record: CampaignRecord) -> Message:
     """The title and the text of the request for a step."""
     said = commits.message_of(act, intent, record)
     target = str(intent.target.driver)
-    title = said.subject or f"Take driver {target} back"
+    title = said.subject or f"Revert driver {target}"
     parts = (
         said.body,
         _section("The plan", _plan(act, intent, record)),
@@ -55,7 +53,7 @@ def message_of(act: StepAct, intent: Intent, record: CampaignRecord) -> Message:
 def closed(request: Request, step: PublishStep, intent: Intent, record: CampaignRecord) -> Message:
     """What a request says that we close."""
     why = f" {record.why}" if record.why else ""
-    body = f"Closed by seatrial, since the rollout {intent.rollout} is undone or was let go.{why}"
+    body = f"Closed by seatrial, since the rollout {intent.rollout} was undone or deleted.{why}"
     return Message(
         subject=f"Driver {intent.target.driver}: {step} (withdrawn)", body=marked(f"{body}\n\n{request.url}")
     )
@@ -69,21 +67,21 @@ def _section(title: str, lines: Iterable[str]) -> str:
 def _plan(act: StepAct, intent: Intent, record: CampaignRecord) -> Iterable[str]:
     yield f"rollout `{intent.rollout}`, driver {intent.target.driver}, this is its step `{act.step}`"
     if isinstance(act, Publish):
-        yield from (f"`{resource}` carries {version}" for resource, version in act.versions)
+        yield from (f"`{resource}` gets {version}" for resource, version in act.versions)
     if isinstance(act, RevertCommits):
         yield from (f"commit {commit} is undone" for commit in act.commits)
     yield f"first: {', '.join(record.canaries)}" if record.canaries else ""
     yield from _asked(intent.campaign) if intent.campaign is not None else ()
-    yield from (f"before: `{resource}` carried {version}" for resource, version in record.baseline)
+    yield from (f"before: `{resource}` had {version}" for resource, version in record.baseline)
 
 
 def _asked(campaign: Campaign) -> Iterable[str]:
     yield f"then gates: {', '.join(gate.name for gate in campaign.gates)}" if campaign.gates else ""
-    yield f"then it has to be well for {spans.span(campaign.bake.seconds)}" if campaign.bake.seconds else ""
-    yield f"and to exclude a loss of {100 * campaign.bake.exclude:g}%" if campaign.bake.exclude else ""
+    yield f"then it has to stay healthy for {spans.span(campaign.bake.seconds)}" if campaign.bake.seconds else ""
+    yield f"and to rule out a loss of {100 * campaign.bake.exclude:g}%" if campaign.bake.exclude else ""
     waves = campaign.waves
     yield f"then the others in waves ({waves.growth}, first {waves.first})"
-    yield f"a person approves: {', '.join(campaign.manual)}" if campaign.manual else ""
+    yield f"somebody approves: {', '.join(campaign.manual)}" if campaign.manual else ""
 
 
 def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str]:
@@ -92,17 +90,17 @@ def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str
         if each.verdict is not GateVerdict.PENDING:
             yield f"{each.gate} on {each.node}: {each.said}" + (f" ({each.detail})" if each.detail else "")
     if record.baked_seconds >= 1:
-        yield f"{', '.join(record.canaries)} well for {spans.span(record.baked_seconds)}"
+        yield f"{', '.join(record.canaries)} healthy for {spans.span(record.baked_seconds)}"
     if campaign is not None and record.compared is not None:
         found = speeds.speeds_of(record, campaign)
         yield speeds.line(found) if found.excluded is not None or found.is_failed else ""
-    yield f"why it is taken back: {record.why}" if record.why else ""
+    yield f"why it is reverted: {record.why}" if record.why else ""
     if not record.gates and record.baked_seconds < 1 and not record.why:
-        yield "none yet: it is gathered on the canary"
+        yield "none yet: the canary gathers it"
 
 
 def _then(act: StepAct, intent: Intent) -> Iterable[str]:
     is_synced = isinstance(act, Publish) and act.via is Via.GIT
-    yield f"merged: {'your GitOps engine brings it into the cluster, and ' if is_synced else ''}{_THEN[act.step]}"
-    yield f"closed: the rollout holds and says so; end it with `seatrial rollout abort {intent.rollout}`"
+    yield f"merged: {'your GitOps engine applies it, and ' if is_synced else ''}{_THEN[act.step]}"
+    yield f"closed: the rollout waits and says so; end it with `seatrial rollout abort {intent.rollout}`"
     yield _KEEP

@@ -21,9 +21,9 @@ from seatrial.core.text import spans
 from seatrial.core.text.names import a_few, number_of
 
 UNPROVEN: Final = (
-    "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
+    "Nothing is proven about speed beyond the limits of gates: no figure is compared with its value before the upgrade."
 )
-_UNMEASURED: Final = "it was not measured before the upgrade, or yields no rate or time"
+_UNMEASURED: Final = "it was not measured before the upgrade, or has no rate or time"
 ROUNDS_MIN: Final = BASELINE_MIN
 """How many rounds after the upgrade end a bake: as many as before it, and for the same reason."""
 
@@ -38,7 +38,7 @@ class Speed:
     loss: float | None
     """The share that was lost; less than zero is a gain."""
     excluded: float | None
-    """The smallest loss that is excluded so far."""
+    """The smallest loss ruled out so far."""
     rounds: int
     """How many there were since the upgrade."""
     control_count: int
@@ -126,9 +126,9 @@ def _why(found: Finding) -> str:
         case Why.NO_ROUNDS:
             return "no round since the upgrade counts yet"
         case Why.HELD_BACK:
-            return "a limit, such as that of power, held it back before the upgrade, so a small loss would not show"
+            return "a limit, such as power, capped it before the upgrade, so a small loss would not show"
         case Why.CONTROLS_WANDER:
-            return "a node like it that was not upgraded wandered nearly as far, so nobody knows whose loss it is"
+            return "a node like it that was not upgraded drifted nearly as far, so the cause of the loss is unclear"
         case _:
             assert_never(found.why)
 
@@ -137,14 +137,14 @@ def _not_compared(record: CampaignRecord, compared: Compared, campaign: Campaign
     known = set(compared.gates)
     others = [gate.name for gate in campaign.gates if (gate.name, gate.mark) not in known]
     if others and compared.is_measured:
-        yield f"Of {a_few(others)} nothing is compared: {_UNMEASURED}."
+        yield f"Nothing of {a_few(others)} is compared: {_UNMEASURED}."
     canaries = set(record.canaries)
     lost = [each for each in compared.missing_before if each.node in canaries]
     if lost:
         yield f"Not measured before the upgrade, so not compared: {_named(lost)}."
     without = [each for each in compared.missing_before if each.node not in canaries]
     if without:
-        yield f"Not measured before the upgrade, so nothing is held against it: {_named(without)}."
+        yield f"Not measured before the upgrade, so not used for comparison: {_named(without)}."
     if compared.missing:
         yield f"Left out of the last round: {_named(compared.missing)}."
 
@@ -163,19 +163,19 @@ def sentences(found: Speeds) -> tuple[str, ...]:
 def _sentence(speed: Speed, found: Speeds) -> str:
     name = f"{speed.name} of {speed.node}"
     if speed.loss is None:
-        return f"{name}: {speed.why}, so nothing is known of it."
+        return f"{name}: {speed.why}, so nothing is known about it."
     against = "itself before the upgrade"
     if speed.control_count:
         against += f" and {number_of(speed.control_count, 'node')} like it"
     rounds = number_of(speed.rounds, "round")
-    held = f"{rounds}, held against {against}"
+    held = f"{rounds}, compared with {against}"
     if speed.verdict is GateVerdict.FAILED:
-        return f"{name} lost {speed.loss:.1%} ({held}): that is the upgrade's."
+        return f"{name} lost {speed.loss:.1%} ({held}): the upgrade caused it."
     if speed.why:
         return f"{name}: {speed.why} ({held})."
     if speed.excluded is None:
-        return f"{name}: no loss is excluded yet ({held}){_left(speed, found)}."
-    proven = f"a loss of more than {speed.excluded:.1%} is excluded at {found.confidence:.0%}"
+        return f"{name}: no loss is ruled out yet ({held}){_left(speed, found)}."
+    proven = f"a loss of more than {speed.excluded:.1%} is ruled out at {found.confidence:.0%}"
     return f"{name}: {proven} ({held}){_left(speed, found)}."
 
 
@@ -184,7 +184,7 @@ def _left(speed: Speed, found: Speeds) -> str:
     if not speed.is_asked or speed.verdict is GateVerdict.PASSED:
         return ""
     if speed.needed_hours is None:
-        return f"; at this pace {found.asked_loss:.0%} never is"
+        return f"; {found.asked_loss:.0%} never is at this pace"
     return f"; {found.asked_loss:.0%} in about {spans.hours(speed.needed_hours)}"
 
 
@@ -213,5 +213,5 @@ def line(found: Speeds) -> str:
     if found.is_failed:
         return f"{of} compared: a loss was found"
     if found.excluded is None:
-        return f"{of} compared: no loss is excluded yet"
-    return f"{of} compared: a loss of more than {found.excluded:.1%} is excluded"
+        return f"{of} compared: no loss is ruled out yet"
+    return f"{of} compared: a loss of more than {found.excluded:.1%} is ruled out"

@@ -47,7 +47,7 @@ def _look_at_counters(gpu: nvml.Gpu, notes: Notes) -> None:
         which = getattr(library, f"NVML_MEMORY_ERROR_TYPE_{kind}"), getattr(library, f"NVML_{span}_ECC")
         found = gpu.ask("nvmlDeviceGetTotalEccErrors", *which)
         if found is None:
-            notes.misses(name, "this GPU does not tell: ECC is off, or the product has none", gpu=gpu.uuid)
+            notes.misses(name, "this GPU does not report it: ECC is off, or the product has none", gpu=gpu.uuid)
         else:
             notes.measure(name, found, "errors", gpu=gpu.uuid)
     for name, cause in RETIRED:
@@ -72,7 +72,7 @@ def _look_at_rows(gpu: nvml.Gpu, notes: Notes) -> None:
 def _look_at_clocks(gpu: nvml.Gpu, notes: Notes) -> None:
     held = gpu.held_back()
     if held is None:
-        notes.misses("held-back", "this GPU does not tell what holds its clocks back", gpu=gpu.uuid)
+        notes.misses("held-back", "this GPU does not report what holds its clocks back", gpu=gpu.uuid)
         return
     for word in ("hardware-slowdown", "hardware-thermal", "power-brake"):
         if word in held:

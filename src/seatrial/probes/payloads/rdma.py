@@ -55,7 +55,7 @@ def _look_at(port: Path, name: str, notes: Notes) -> None:
     if rate:
         notes.measure("link-rate", float(rate), "Gb/s", gpu=name)
     else:
-        notes.misses("link-rate", "the kernel tells no rate", gpu=name)
+        notes.misses("link-rate", "the kernel reports no rate", gpu=name)
     for folder, counters in (("counters", COUNTERS), ("hw_counters", HARDWARE_COUNTERS)):
         for counter in counters:
             text = _read(port / folder / counter)

@@ -1,4 +1,4 @@
-"""soak: work for as long as it is told to, on every GPU at once, and look whether every answer stays what it was.
+"""soak: work for a given time, on every GPU at once, and look whether every answer stays what it was.
 
     matrix       a product in bf16 that is always the same one: the same numbers have to come out, to the last bit
     copy         the memory of the GPU from one half to the other, and back

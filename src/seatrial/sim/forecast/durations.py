@@ -102,7 +102,8 @@ def parse(text: str) -> Duration:
     found = _SPREAD.fullmatch(stripped)
     if not found:
         raise DurationInvalid(
-            f"{text!r} is no duration. Write 180, 3m, 180±60, 120..300, or 180~0.3 (median and spread of a lognormal)."
+            f"{text!r} is not a duration. Write 180, 3m, 180±60, 120..300, or 180~0.3 (median and spread of a "
+            "lognormal)."
         )
     number, unit, sign, other, other_unit = found.groups()
     if sign == "~":

@@ -166,9 +166,7 @@ def not_included(campaign: Campaign | None) -> tuple[str, ...]:
         "the way of commits into the cluster": campaign.publish is Via.GIT,
         "the wait until somebody else publishes the version": campaign.publish is Via.NOBODY,
         f"gates that wait for people or their work ({', '.join(others)})": bool(others),
-        f"a bake that goes on until a loss of {100 * campaign.bake.exclude:g}% is excluded": bool(
-            campaign.bake.exclude
-        ),
+        f"a bake that lasts until a loss of {100 * campaign.bake.exclude:g}% is ruled out": bool(campaign.bake.exclude),
         f"a bake that waits for work on {campaign.bake.load_min:.0%} of its time": bool(campaign.bake.load_min),
         "bringing the new driver's image to the nodes": campaign.prepull,
         "the hands of people who move it": campaign.by_hand is not None,

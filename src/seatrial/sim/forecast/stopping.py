@@ -60,7 +60,7 @@ def why(stop: Why, outset: Outset, failure: str = "") -> str:
         case HoldCode.OUTSIDE_WINDOW:
             return "The windows of the next two weeks end before every node has started"
         case _:
-            return f"Nodes under way do not come to their end, and that uses up maxParallelUpgrades{of}"
+            return f"Nodes under way do not finish, and use up maxParallelUpgrades{of}"
 
 
 def what_next(stop: Why, outset: Outset) -> str:

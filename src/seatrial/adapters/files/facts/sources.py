@@ -53,14 +53,16 @@ def from_path(path: Path) -> Bundle:
 def from_layout(folder: Path, digest: str) -> Bundle:
     """The bundle whose manifest has this digest, out of an OCI layout."""
     if not (folder / "oci-layout").is_file():
-        raise BundleUnreadable(f"{folder} is no OCI layout: it has no file oci-layout. Name its folder.", str(folder))
+        raise BundleUnreadable(
+            f"{folder} is not an OCI layout: it has no file oci-layout. Name its folder.", str(folder)
+        )
     place = f"{folder}@{digest}"
     manifest = _json(_blob(folder, digest), place)
     if manifest.get("mediaType") in _INDEXES or "manifests" in manifest:
         raise BundleUnreadable(f"{place} is an index of manifests. Name the digest of one of them.", str(folder))
     layers = manifest.get("layers")
     if not isinstance(layers, list) or not layers:
-        raise BundleUnreadable(f"{place} is no manifest with layers. Name the digest of the artifact.", str(folder))
+        raise BundleUnreadable(f"{place} is not a manifest with layers. Name the digest of the artifact.", str(folder))
     raw: dict[str, bytes] = {}
     for layer in layers[: 3 * FILES_MAX]:
         told = layer if isinstance(layer, Mapping) else {}
@@ -77,13 +79,15 @@ def from_layout(folder: Path, digest: str) -> Bundle:
 def _blob(folder: Path, digest: str) -> bytes:
     algorithm, _, name = digest.partition(":")
     if algorithm != "sha256" or len(name) != 64 or set(name) - set("0123456789abcdef"):
-        raise BundleUnreadable(f"{digest!r} is no digest. Write it as sha256: and 64 hexadecimal digits.", str(folder))
+        raise BundleUnreadable(
+            f"{digest!r} is not a digest. Write it as sha256: and 64 hexadecimal digits.", str(folder)
+        )
     path = folder / "blobs" / "sha256" / name
     content = _bytes(path)
     found = sha256(content).hexdigest()
     if found != name:
         raise BundleTampered(
-            f"{path} was changed: its name says {name}, it has {found}. Nothing was taken over. Copy the layout anew.",
+            f"{path} was changed: its name says {name}, it has {found}. Nothing was taken over. Copy the layout again.",
             str(path),
         )
     return content
@@ -93,16 +97,18 @@ def _json(content: bytes, place: str) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except ValueError as err:
-        raise BundleUnreadable(f"{place} is no manifest: it is no JSON. Name the digest of the artifact.") from err
+        raise BundleUnreadable(f"{place} is not a manifest: it is not JSON. Name the digest of the artifact.") from err
     if not isinstance(found, dict):
-        raise BundleUnreadable(f"{place} is no manifest. Name the digest of the artifact.")
+        raise BundleUnreadable(f"{place} is not a manifest. Name the digest of the artifact.")
     return found
 
 
 def _bytes(path: Path) -> bytes:
     """A plain file, up to one byte more than allowed: enough to tell that it is too much."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise BundleUnreadable(f"{path} is no plain file. A bundle has its files in it, not links to them.", str(path))
+        raise BundleUnreadable(
+            f"{path} is not a plain file. A bundle has its files in it, not links to them.", str(path)
+        )
     try:
         with path.open("rb") as stream:
             content = stream.read(BYTES_MAX + 1)

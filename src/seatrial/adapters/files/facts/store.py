@@ -150,7 +150,7 @@ def _locked(row: Mapping[str, Any]) -> Locked:
 
 def _fits(name: str) -> bool:
     if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a bundle")
+        raise ValueError(f"{name!r} is not a name of a bundle")
     return True
 
 

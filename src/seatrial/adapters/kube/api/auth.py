@@ -177,7 +177,7 @@ class _FromPlugin:
             return self._credential != refused
 
     def renewal(self) -> str:
-        return f"run {self._plugin.command} by hand and log in again if it asks for it"
+        return f"run {self._plugin.command} yourself and log in again if it asks for it"
 
     async def _run(self) -> Credential:
         answer = self._read(await self._output())

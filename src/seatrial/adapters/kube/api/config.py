@@ -360,7 +360,7 @@ def _plugin(
         raise errors.ConfigInvalid(f"{path}: the exec plugin of user {name} has no command", "write one")
     if plugin.interactive_mode == "Always":
         raise errors.ConfigInvalid(
-            f"{path}: the exec plugin of user {name} has interactiveMode: Always, and nobody is there to answer it",
+            f"{path}: the exec plugin of user {name} has interactiveMode: Always, which needs a terminal",
             "use a plugin that works without a terminal",
         )
     # A command with a slash is looked up beside its file, one without in $PATH, as kubectl does.

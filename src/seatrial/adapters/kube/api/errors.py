@@ -206,9 +206,9 @@ def refusal(status: Status, *, request: str, where: str, renewal: str) -> Server
             )
             return NotFound(what, next_step, status)
         case 409:
-            return Conflict(what, "read the object again and decide anew", status)
+            return Conflict(what, "read the object again and decide again", status)
         case 410:
-            return Gone(what, "list again and go on from the new version", status)
+            return Gone(what, "list again and continue from the new version", status)
         case 429:
             return _too_many_requests(what, status)
         case code if code >= 500:

@@ -177,7 +177,7 @@ class Election:
             except Exception as err:  # noqa: BLE001  a thread that dies would stand by, or lead, in silence
                 why, seconds = supervision.told(err), patience.pause(time.monotonic() - began)
                 self._last_error = errors.ClusterUnavailable(
-                    f"lease {self._namespace}/{self._name} is not attended to: {why}", "it is begun anew by itself"
+                    f"lease {self._namespace}/{self._name} is not attended to: {why}", "it restarts on its own"
                 )
                 self._tell(supervision.Ending(task="lease", why=why, pause_seconds=seconds))
                 self._stop.wait(seconds)

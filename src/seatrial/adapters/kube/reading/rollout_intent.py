@@ -264,9 +264,9 @@ def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHan
             "version in spec.target.driver."
         )
     if spec.publish.via != Via.NOBODY:
-        raise ValueError("spec.publish.via: nothing is published for a step by hand; set it to none.")
+        raise ValueError("spec.publish.via: nothing is published for a manual step; set it to none.")
     if spec.mode != AUTO:
-        raise ValueError("spec.mode: people move the nodes in a step by hand; leave it out.")
+        raise ValueError("spec.mode: people move the nodes in a manual step; leave it out.")
     return ByHand(
         component=component,
         before=foreign.line(said.before),
@@ -356,7 +356,7 @@ def _openings(found: tuple[windows.Window, ...], zone: tzinfo, today: int) -> tu
 def _read_window(said: models.RolloutWindow, place: str) -> windows.Window:
     start = _START.fullmatch(said.start)
     if start is None:
-        raise ValueError(f"{place}.start: {said.start!r} is no time of day from 00:00 to 23:59.")
+        raise ValueError(f"{place}.start: {said.start!r} is not a time of day from 00:00 to 23:59.")
     for number, day in enumerate(said.days):
         if day not in windows.DAYS:
             raise ValueError(f"{place}.days[{number}]: {day!r} is none of {', '.join(windows.DAYS)}.")
@@ -371,6 +371,6 @@ def _read_zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # not there, not a name, or the name of a folder of zones
         raise ValueError(
-            f"spec.windows.timeZone: {name!r} is no time zone known here; "
+            f"spec.windows.timeZone: {name!r} is not a time zone known here; "
             "write a name of the IANA database such as Europe/Berlin, or UTC."
         ) from None

@@ -306,7 +306,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
     if read.schema > CAMPAIGN_SCHEMA:
         raise ValueError(
             f"{place}.schema: {read.schema} is newer than {CAMPAIGN_SCHEMA}, which is what this release knows; it is "
-            "left as it is. Go on with the release that wrote it."
+            "left as it is. Continue with the release that wrote it."
         )
     return CampaignRecord(
         phase=_one_of(RolloutPhase, read.phase, f"{place}.phase"),

@@ -119,6 +119,6 @@ async def _ask(prober: Prober, gate: Gate, node: str, nics: list[NicObject]) -> 
         return measured.detail
     found = adapters(node, text)
     if found is None:
-        return f"it left {foreign.line(text, 80)!r}, which is no list of adapters"
+        return f"it left {foreign.line(text, 80)!r}, which is not a list of adapters"
     nics += found
     return ""

@@ -101,7 +101,7 @@ class KubeCluster:
         """Put our finalizer on the rollout, or take it away once people were told what stays."""
         stored = self._reader.stored_rollout(action.rollout)
         if stored is None:
-            return stale(action, f"there is no GPURollout {action.rollout} any more")
+            return stale(action, f"GPURollout {action.rollout} is gone")
         if isinstance(action, ReleaseRollout) and self._farewell is not None:
             await self._farewell(action)
             if not self._is_leader():  # telling took its time
@@ -218,7 +218,7 @@ class KubeCluster:
                 return stale(action, "another controller leads by now")
             target = publishing.target_of(resource)
             if target is None:
-                return failed(action, f"{resource} carries no driver version that could be written")
+                return failed(action, f"{resource} has no driver version that could be set")
             expect = dict(action.expects).get(resource, "")
             switches = tuple(each for each in action.switches if each.resource == resource)
             env = None
@@ -231,7 +231,7 @@ class KubeCluster:
             written = await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
             stored = publishing.version_of(written)
             if stored != version:
-                return failed(action, f"{resource} was to carry {version}, and the server stored {stored or 'none'}")
+                return failed(action, f"{resource} should have {version}, but the server stored {stored or 'none'}")
             if publishing.env_with(written, switches) is not None:
                 wanted = words.switched(switches)
                 return failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")

@@ -41,7 +41,7 @@ class JobMeasurer:
     async def _measure(self, act: StartProbe) -> Outcome:
         owner = self._rollouts.stored_rollout(act.rollout)
         if owner is None:
-            return stale(act, f"there is no GPURollout {act.rollout} any more")
+            return stale(act, f"GPURollout {act.rollout} is gone")
         uid = owner.metadata.uid
         try:
             # First, since a Job that is seen is not asked for again: cut off in between, all of this is done anew.

@@ -166,7 +166,8 @@ def _told_before(compared: Compared, canaries: Iterable[str]) -> str:
         return f"{a_few([each.canary for each in seen])} was measured before its upgrade{beside}"
     if not compared.missing_before:
         return "no gate measured a rate or a time before, so there is nothing to compare with"
-    return f"nothing could be measured before: {a_few(f'{each.node} ({each.why})' for each in compared.missing_before)}"
+    missing = a_few(f"{each.node} ({each.why})" for each in compared.missing_before)
+    return f"nothing could be measured before the upgrade: {missing}"
 
 
 def _next_round(view: View, compared: Compared) -> Course:
@@ -195,8 +196,8 @@ def _begun(view: View, marks: tuple[tuple[str, str], ...]) -> Compared:
         elif name in known:
             found.append(_held_to(known[name], [each for each in known[name].controls if each not in record.canaries]))
         else:
-            missing.append(Missing(node=name, why="it is not what it was before"))
-    missing += [Missing(node=name, why=f"no more than {CANARIES_MAX} are") for name in record.canaries[CANARIES_MAX:]]
+            missing.append(Missing(node=name, why="it has changed since"))
+    missing += [Missing(node=name, why=f"at most {CANARIES_MAX} are") for name in record.canaries[CANARIES_MAX:]]
     return Compared(
         gates=marks,
         comparisons=tuple(found),
@@ -218,7 +219,7 @@ def _with_baseline(view: View, compared: Compared, gates: tuple[Gate, ...], miss
         judgeable = _names(each.canary, rounds)
         wanted = frozenset(judgeable[:FIGURES_MAX])
         if len(judgeable) > FIGURES_MAX:
-            why = f"{len(judgeable) - FIGURES_MAX} more figures than the {FIGURES_MAX} that are kept"
+            why = f"{len(judgeable) - FIGURES_MAX} figures more than the {FIGURES_MAX} that are kept"
             missing = (*missing, Missing(node=each.canary, why=why))
         alike = [name for name in each.controls if all(_has(name, wanted, one) for one in rounds)]
         comparison = _held_to(each, alike)
@@ -349,7 +350,7 @@ def why_unproven(record: CampaignRecord, campaign: Campaign) -> str:
     if not campaign.bake.exclude:
         return ""
     if not gates_of(campaign):
-        return "no gate of the rollout runs a payload that measures"
+        return "no gate of the rollout measures anything"
     return speeds.lack(speeds.speeds_of(record, campaign), record)
 
 

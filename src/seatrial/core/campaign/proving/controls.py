@@ -46,7 +46,7 @@ def why_unfit(view: View, name: str, gpu_count: int = 0) -> str:
     if node is None:
         return "it is gone"
     if view.progress(name) is not Progress.AWAY:
-        return "it is not what it was before"
+        return "it has changed since"
     if not node.facts.is_ready:
         return "it is not Ready"
     if node.facts.is_cordoned:
@@ -74,7 +74,7 @@ def why_busy(view: View, name: str, gpu_count: int) -> str:
     if not count or not found or count - in_use >= gpu_count:
         return ""  # where nobody knows how many there are, whoever schedules the probe does
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"its GPUs are at work for {found[0].full_name}{more}; telemetry alone speaks for it"
+    return f"its GPUs are in use by {found[0].full_name}{more}; only telemetry covers it"
 
 
 def tenants(facts: NodeFacts) -> tuple[Pod, ...]:

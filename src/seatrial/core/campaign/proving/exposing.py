@@ -151,7 +151,7 @@ def idle(view: View) -> Hold | None:
     if not asked or (exposed is not None and exposed.load >= asked):
         return None
     if exposed is None:
-        why = f"{a_few(view.record.canaries)}: nobody watches, and how much it works is asked for (bake.minimumLoad)"
+        why = f"{a_few(view.record.canaries)}: there is no Prometheus, and a load is required (bake.minimumLoad)"
         return view.hold(HoldCode.TELEMETRY_MISSING, why=why)
     nodes = a_few(view.record.canaries)
     return view.hold(HoldCode.CANARY_IDLE, load=f"{exposed.load:.0%}", asked=f"{asked:.0%}", nodes=nodes)
@@ -162,5 +162,5 @@ def _lack(exposed: Exposed, stretch: Stretch | None) -> str:
     for each in exposed.canaries:
         watch = stretch.of(each.node) if stretch is not None else Watch(node=each.node)
         if watch.seconds <= 0:
-            return f"{each.node}: {watch.lacks[0] if watch.lacks else 'nobody has looked yet'}"
+            return f"{each.node}: {watch.lacks[0] if watch.lacks else 'no look yet'}"
     return ""

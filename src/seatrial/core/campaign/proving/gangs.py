@@ -37,7 +37,7 @@ def _why_out(facts: NodeFacts, gates: list[Gate], *, by_claim: bool) -> str:
     if not facts.is_ready:
         return "it is not Ready"
     if facts.gives_by_claim is not by_claim:
-        return "its GPUs are given out in another way than those of the others"
+        return "its GPUs are allocated differently from those of the others"
     wanted = max(gate.gpus for gate in gates)
     offered = dict(facts.offer.resources).get(GPU_RESOURCE)
     if offered is not None and offered < wanted:

@@ -23,7 +23,7 @@ def readme(stack: Stack, asked: Asked) -> Text:
 def _lines(stack: Stack, asked: Asked) -> Iterator[str]:
     yield f"# The GPU stack `{stack.entry}`, for {asked.deployer.value}"
     yield ""
-    yield "Written by `seatrial bundle`; write it anew instead of editing it. `seatrial bundle diff` says what differs."
+    yield "Written by `seatrial bundle`; rewrite it instead of editing it. `seatrial bundle diff` shows what differs."
     yield ""
     yield "| | release | namespace | chart | after | time it is given |"
     yield "|---|---|---|---|---|---|"
@@ -60,7 +60,7 @@ def _row(release: Release) -> str:
 def _hook(asked: Asked) -> Iterator[str]:
     yield f"`{POST_CHART}` restarts DRA plugins that outlived a driver, node by node, as each node settles. It is a"
     yield "hook of Helm: a Job that runs after the release was installed or upgraded; a second run finds nothing to do."
-    yield "A reboot or a new node is no release: `seatrial dra status` tells of those, or a controller sees to them."
+    yield "A reboot or a new node is no release: `seatrial dra status` shows those, or a controller handles them."
     match asked.deployer:
         case Deployer.HELM:
             yield "Each `helm upgrade` runs it; `--no-hooks` and `--atomic` do not belong here."
@@ -70,7 +70,7 @@ def _hook(asked: Asked) -> Iterator[str]:
             yield "It runs when the release is upgraded. To run it again:"
             yield f"`flux reconcile helmrelease {POST_CHART} --force`."
         case Deployer.ARGOCD | Deployer.ARGOCD_HELM:
-            yield "Argo CD runs it after a sync, and syncs by itself when the ConfigMap `dra-reroll-target` differs."
+            yield "Argo CD runs it after a sync, and syncs on its own when the ConfigMap `dra-reroll-target` differs."
             yield "A sync of chosen objects runs no hook, and nor does a self-heal, unless a commit came since the last"
             yield "sync: then all is synced. Argo CD 3.4.1 ran none in automatic syncs (argo-cd issue 27792)."
 
@@ -118,9 +118,9 @@ def _with_flux(_stack: Stack, asked: Asked) -> Iterator[str]:
     yield f"  sourceRef: {{kind: GitRepository, name: {with_flux.REPOSITORY}}}"
     yield "```"
     yield ""
-    yield f"Its `GitRepository` is `sources/{with_flux.REPOSITORY}.yaml`: apply that one by hand first. Where the"
+    yield f"Its `GitRepository` is `sources/{with_flux.REPOSITORY}.yaml`: apply that one yourself first. Where the"
     yield "repository asks for a login, name the Secret that has it with `--repo-secret`. A release waits for those"
-    yield "before it (`dependsOn`). Nothing is retried or taken back: what failed stays as it is, and says why"
+    yield "before it (`dependsOn`). Nothing is retried or rolled back: what failed stays as it is, and says why"
     yield "(`flux get helmreleases`)."
 
 

@@ -185,9 +185,9 @@ def _operator_values(entry: Entry, asked: Asked, version: OperatorVersion) -> tu
         driver["manager"] = {"env": [{"name": name, "value": "false"} for name in _EVICTING]}
         why += [
             "upgradePolicy: a controller of seatrial moves the nodes, and only one may.",
-            "manager: without autoUpgrade the driver manager would evict by itself, and open nodes before their driver",
-            "is proven.",
-            "daemonsets: no operand restarts by itself; nodes get theirs when they are moved.",
+            "manager: without autoUpgrade the driver manager would evict pods itself, and uncordon nodes before",
+            "their driver is validated.",
+            "daemonsets: no operand restarts on its own; nodes get theirs when they are moved.",
         ]
     elif asked.parallel:
         driver["upgradePolicy"] = {"autoUpgrade": True, "maxParallelUpgrades": asked.parallel}
@@ -253,7 +253,7 @@ def _dra_values(entry: Entry, asked: Asked, *, keeps: bool) -> tuple[dict[str, A
         values["gpuResourcesEnabledOverride"] = True
         why.append("gpuResourcesEnabledOverride: the chart refuses to allocate GPUs without it.")
     else:
-        why.append("resources: compute domains only; the device plugin goes on allocating GPUs.")
+        why.append("resources: compute domains only; the device plugin keeps allocating GPUs.")
     if keeps:
         values["nameOverride"] = OLD_DRA_CHART
         why.append("nameOverride: the objects keep the names of the older chart, so that there are no two plugins.")
@@ -292,7 +292,7 @@ def _post(entry: Entry, asked: Asked, *, is_olm: bool) -> list[Release]:
     deadline = deadline_seconds(asked)
     local = asked.local_chart(POST_CHART)
     if local is None:
-        raise BundleRefused(f"The chart {POST_CHART}, which comes with seatrial, is missing. Install seatrial anew.")
+        raise BundleRefused(f"The chart {POST_CHART}, which comes with seatrial, is missing. Reinstall seatrial.")
     values = {
         "operatorNamespace": namespace,
         "draNamespaces": [DRA_NAMESPACE],
@@ -407,7 +407,7 @@ def _notes(entry: Entry, asked: Asked, releases: tuple[Release, ...], *, is_olm:
         )
     if asked.is_on_delete:
         notes.append(
-            "Nothing restarts by itself: drivers move with `seatrial rollout`, and DRA plugins when a controller is "
+            "Nothing restarts on its own: drivers move with `seatrial rollout`, and DRA plugins when a controller is "
             "told to (`draReroll: true` in its chart). Without one the hook fails where nodes have not settled."
         )
     version = _dra_version(entry)

@@ -154,7 +154,7 @@ def _unknown_start(running: Stack, target: Stack) -> tuple[Finding, ...]:
         Finding(
             rule=RUNNING_UNKNOWN,
             verdict=Verdict.UNKNOWN,
-            message=f"{part.value} is to become {value.text}, and nobody says what runs today.",
+            message=f"{part.value} should become {value.text}, but what runs today is unknown.",
             next_step="Name it in the production entry: `seatrial audit` reads it from the cluster.",
             spans=(value.span,),
         )

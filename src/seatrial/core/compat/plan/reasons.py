@@ -360,7 +360,7 @@ PLACES: Final = (
         Part.DRIVER,
         False,
         Part.IMAGES,
-        "after the images: no image needs the newer driver any more",
+        "after the images: no image needs the newer driver by then",
     ),
     (
         Part.DRIVER,

@@ -131,7 +131,7 @@ def _way_back(group: Group, old: Stack, new: Stack) -> tuple[WayBack, str]:
                 f"NVIDIA describes no way from {named(there)} back to {here.text}, so rehearse it before you need it",
             )
     if any(old[part] is None for part in old.differing(new)):
-        return WayBack.UNKNOWN, "nobody says what runs now, so there is nothing to go back to: run `seatrial audit`"
+        return WayBack.UNKNOWN, "what runs now is unknown, so there is nothing to go back to: run `seatrial audit`"
     lead = old[old.differing(new)[0]]
     before = "the old versions" if lead is None else named(lead)
     if parts == (Part.IMAGES,):

@@ -58,13 +58,13 @@ def judge_one_at_a_time(step: Step) -> Iterator[Answer]:
     if len(groups) > 1:
         yield fail(
             f"{len(groups)} groups move at once ({', '.join(group.value for group in groups)}): {named}. If something "
-            f"breaks, nobody can say which of them did it.",
+            f"breaks, it is unclear which of them did it.",
             "Move one group, let it bake, then the next; `seatrial plan` gives the order.",
             spans=_spans(step, *moved),
         )
     elif appeared and len(groups) + len(appeared) > 1:
         yield unknown(
-            f"The stack before does not name {', '.join(part.value for part in step.appeared())}, so nobody can say "
+            f"The stack before does not name {', '.join(part.value for part in step.appeared())}, so it is unclear "
             "how "
             f"many groups move.",
             "Write the versions that run today.",
@@ -178,7 +178,7 @@ def _back(step: Step, component: Component, name: str, before: SemanticVersion, 
         return fail(
             f"{name} {before} → {after} goes back across a minor: Red Hat supports updating to a newer version only, "
             "and no rollback.",
-            f"Stay on {before}, or go on to a newer version; a cluster of {after} is a new one.",
+            f"Stay on {before}, or move on to a newer version; a cluster of {after} is a new one.",
             facts.cite("openshift.rollback"),
             spans=spans,
         )

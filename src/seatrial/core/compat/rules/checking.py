@@ -140,7 +140,7 @@ def _expired(accept: Accept, entry: Entry, on: date) -> Iterator[Finding]:
         rule=EXPIRED,
         verdict=Verdict.WARN,
         message=f"The acceptance of {accept.rule} in {entry.key} ended on {accept.until}; today is {on}.",
-        next_step="Look at the finding again: remedy it, or accept it anew with a reason and a day.",
+        next_step="Look at the finding again: fix it, or accept it again with a reason and a date.",
         spans=(accept.span,) if accept.span != NOWHERE else _place(entry),
     )
 

@@ -25,7 +25,7 @@ def dra_path(step: Step) -> Iterator[Answer]:
         yield fail(
             f"DRA driver {before} → managed: an in-place migration from its own Helm release to GPUCluster is not "
             "supported.",
-            "Keep the chart on this cluster; or install the GPU Operator with GPUCluster anew, on a new cluster or "
+            "Keep the chart on this cluster; or install the GPU Operator with GPUCluster afresh, on a new cluster or "
             "after both were removed.",
             cite,
             spans=spans,

@@ -171,7 +171,8 @@ def judge_gds_modules(case: Case) -> Iterator[Answer]:
         )
     elif module == "auto" and case.driver is not None and auto is not None and case.driver >= auto.driver:
         yield ok(
-            f"{name} needs the open kernel modules, and driver {case.driver} takes them by itself (auto) on every GPU "
+            f"{name} needs the open kernel modules, and driver {case.driver} uses them automatically (auto) on "
+            "every GPU "
             "that can.",
             need.cite,
             auto.cite,

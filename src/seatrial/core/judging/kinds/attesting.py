@@ -48,11 +48,11 @@ def measured(
 
 def _why_not(said: list[Word], since: Instant) -> str:
     if not said:
-        return "nobody has said anything yet"
+        return "nobody has answered yet"
     last = max(said, key=lambda each: each.at)
     if last.at < since:
-        return f"{_who(last)} spoke at {_clock(last.at)}, before it was under its gates at {_clock(since)}"
-    return f"what {_who(last)} said ended at {_clock(last.until)}"
+        return f"{_who(last)} answered at {_clock(last.at)}, before its gates began at {_clock(since)}"
+    return f"the answer of {_who(last)} expired at {_clock(last.until)}"
 
 
 def _told(word: Word) -> str:

@@ -50,7 +50,7 @@ def shared(
         return _before(nodes, gang, due=judged.due, is_open=is_open, detail=judged.detail)
     members = last.gang or (last.node,)
     told = replace(judged, detail=_together(members, judged.detail)[:length_max])
-    outside = {node: dict(gang.left_out).get(node, "it had no room when the others began") for node in nodes}
+    outside = {node: dict(gang.left_out).get(node, "it had no room when the others started") for node in nodes}
     return Shared(
         by_node={
             node: told if node in members else Judged(verdict=GateVerdict.UNKNOWN, detail=outside[node])

@@ -34,14 +34,14 @@ def measured(
     """
     asked = gate.tenant
     if asked is None:
-        raise CoreBug(f"gate {gate.name} asks for nobody's work")
+        raise CoreBug(f"gate {gate.name} asks for no tenant's work")
     limit_at = since + gate.timeout_seconds + asked.seconds
     found = _pods(asked, facts)
     broken = [pod for pod in found if _has_restarted(pod, facts)]
     running = [pod for pod in found if pod.is_running]
     told = f"{len(running)} of {asked.pods} pods of {asked.pod_selector} run there"
     if broken:
-        verdict, detail = GateVerdict.FAILED, f"{a_few(_named(broken))} was started again since the driver was loaded"
+        verdict, detail = GateVerdict.FAILED, f"{a_few(_named(broken))} restarted since the driver was loaded"
     elif len(running) < asked.pods:
         verdict, detail = GateVerdict.PENDING if now < limit_at else GateVerdict.UNKNOWN, told
     else:

@@ -45,7 +45,7 @@ def increase(series: Series, since: Instant, until: Instant) -> Increase | Unmea
     points = _from_before(series, since, until)
     if len(points) < 2:
         seen = "one sample" if points else "no sample"
-        why = f"a rise takes two samples, and there is {seen} of it"
+        why = f"a rise takes two samples, and there is {seen}"
         return Unmeasured(name=series.name, node=series.node, gpu=series.gpu, why=why)
     risen, restarts, gap = 0.0, list[Instant](), 0.0
     for (start, before), (end, value) in pairwise(points):

@@ -25,7 +25,7 @@ PROBE_LABEL: Final = "seatrial.dev/gate"
 GANG: Final = "distributed"
 """The payload that runs on several nodes at once."""
 SOAK: Final = "soak"
-"""The payload that works for as long as it is told to: no question of its own, it makes an idle canary work."""
+"""The payload that works for a given time: no question of its own, it makes an idle canary work."""
 READINESS: Final = "readiness"
 """The gate that every canary has: it runs the new driver, and is proven as any other node."""
 

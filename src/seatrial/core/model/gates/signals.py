@@ -80,7 +80,7 @@ _ALL: Final = (
     _signal("row-remap-failed", "", Kind.GAUGE, Better.LOWER, "1 where a row could not be remapped"),
     _signal("pages-retired-single-bit", "pages", Kind.COUNTER, Better.LOWER, "pages retired after single-bit errors"),
     _signal("pages-retired-double-bit", "pages", Kind.COUNTER, Better.LOWER, "pages retired after double-bit errors"),
-    _signal("xid", "", Kind.CODE, Better.LOWER, "the last Xid, kept until the driver or the exporter starts anew"),
+    _signal("xid", "", Kind.CODE, Better.LOWER, "the last Xid, kept until the driver or the exporter restarts"),
     _signal("nvlink-crc-flit", "errors", Kind.COUNTER, Better.LOWER, "CRC errors in NVLink's flow control"),
     _signal("nvlink-crc-data", "errors", Kind.COUNTER, Better.LOWER, "CRC errors in NVLink's data"),
     _signal("nvlink-replay", "errors", Kind.COUNTER, Better.LOWER, "packets that NVLink sent again"),

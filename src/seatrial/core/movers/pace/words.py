@@ -23,17 +23,17 @@ from seatrial.core.movers.pace.waking import DEAF_COUNT
 SENTENCES: Final[Mapping[WaitCode, str]] = {
     WaitCode.TURN: "waits for its turn",
     WaitCode.SKIPPED: "is left out: somebody marked it with nvidia.com/gpu-driver-upgrade.skip=true",
-    WaitCode.STEP: "waits for the controller's next step, which comes by itself",
+    WaitCode.STEP: "waits for the controller's next step",
     WaitCode.JOBS: "waits for jobs that still run",
-    WaitCode.PODS: "waits until its pods have left",
-    WaitCode.MAINTENANCE: "waits for the maintenance operator to free it",
+    WaitCode.PODS: "waits for its pods to leave",
+    WaitCode.MAINTENANCE: "waits for the maintenance operator to drain it",
     WaitCode.DRIVER_STOPPING: "waits for a driver pod of the new revision",
     WaitCode.DRIVER_STARTING: "waits for its driver pod to become Ready",
-    WaitCode.VALIDATOR_MISSING: "waits for a validator pod, and there is none",
+    WaitCode.VALIDATOR_MISSING: "waits for a validator pod, but there is none",
     WaitCode.VALIDATOR_STARTING: "waits for its validator pod to become Ready",
-    WaitCode.LOOK: "lacks nothing: the controller has to look",
-    WaitCode.FAILED: "was given up by the controller; mend it, then `seatrial node retry {node}`",
-    WaitCode.STATE_UNKNOWN: "is in a state that the controller does not know, and stays there; correct the label",
+    WaitCode.LOOK: "is ready: the controller has to look",
+    WaitCode.FAILED: "failed, says the controller; fix it, then `seatrial node retry {node}`",
+    WaitCode.STATE_UNKNOWN: "is stuck in a state that the controller does not know; correct the label",
 }
 
 
@@ -91,7 +91,8 @@ def why_waits(wait: Wait) -> str:
         return f"{sentence}{_heard(wait.wake_count)}"
     if wait.wake_count >= DEAF_COUNT:
         return (
-            f"{sentence}; nobody moves, and the controller was woken {wait.wake_count} times: see its log, and whether "
+            f"{sentence}; no node moves, and the controller was woken {wait.wake_count} times: check its log, "
+            "and whether "
             "cordoned or NotReady nodes use up maxUnavailable"
         )
     return f"{sentence} ({wait.what})" if wait.what else sentence
@@ -101,8 +102,8 @@ def _heard(wake_count: int) -> str:
     if wake_count < DEAF_COUNT:
         return ""
     return (
-        f"; it was woken {wake_count} times and did not: see its log, it may be stopped, fail at another node, "
-        "or be of a release that does not hear us (--operator-release says which one it is)"
+        f"; it was woken {wake_count} times and did not: check its log; it may be stopped, fail on another node, "
+        "or be a release that does not react (--operator-release names it)"
     )
 
 
@@ -114,17 +115,16 @@ def why_held(hold: WakeHold, operator: OperatorFacts, release: OperatorVersion |
         case WakeHold.CONTROLLER_OFF:
             return (
                 f"NVIDIA's upgrade controller is off ({operator.kind} does not have autoUpgrade: true), so there is "
-                "nobody to wake"
+                "nothing to wake"
             )
         case WakeHold.RELEASE_DEAF:
             return (
-                f"GPU Operator {release} watches {pace_ways.Watched.STATE_LABEL} alone, and no state is written here "
-                "without being asked: --reset-done-states wakes it by taking the state label from a done node, which "
-                "it writes again"
+                f"GPU Operator {release} watches {pace_ways.Watched.STATE_LABEL} only, and we write no state unless "
+                "asked: --reset-done-states wakes it by removing the state label of a done node, which it writes again"
             )
         case WakeHold.NO_CARRIER:
             return (
-                f"no node can carry the wake: each has the label {pace_ways.WAKE_LABEL} already, or with "
+                f"no node can take the wake label: each has {pace_ways.WAKE_LABEL} already, or with "
                 f"--reset-done-states none is done yet; until one can, the controller looks every {POLL_SECONDS:g} s"
             )
 
@@ -133,7 +133,7 @@ def assumption(release: OperatorVersion | None) -> str:
     """What is known or assumed about how the controller is woken."""
     if release is None:
         return (
-            "the operator's release is not known; assumed that it hears the skip label, as all but v26.3 do "
+            "the operator's release is unknown; assuming that it reacts to the skip label, as all but v26.3 do "
             "(--operator-release names it)"
         )
     return f"GPU Operator {release}: watches {pace_ways.watched_by(release)} of a node"

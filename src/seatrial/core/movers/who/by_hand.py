@@ -29,7 +29,7 @@ class Hand(Components):
 
     mode: ClassVar[Mode | None] = Mode.BY_HAND
     who: ClassVar[str] = "people"
-    who_moves: ClassVar[str] = "people move it"
+    who_moves: ClassVar[str] = "moved manually"
     is_automatic: ClassVar[bool] = False
 
     # who may start

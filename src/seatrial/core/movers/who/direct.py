@@ -120,9 +120,9 @@ class Direct(Drivers):
     def why_lost(self, view: View, name: str) -> str:
         node = view.nodes[name]
         if node.record is None or node.record.phase not in _PROVEN:
-            return f"canary {name} is at work again"
+            return f"canary {name} is being upgraded again"
         if node.facts.is_requested:
-            return f"canary {name} is asked to be upgraded again"
+            return f"somebody asked for another upgrade of canary {name}"
         return super().why_lost(view, name)
 
     # rights

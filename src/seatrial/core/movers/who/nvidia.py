@@ -37,7 +37,7 @@ from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
 
 LATE_SECONDS: Final = 120.0
 """NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""
-GIVEN_UP: Final = "NVIDIA's own upgrade controller has it at upgrade-failed, and does not say why"
+GIVEN_UP: Final = "NVIDIA's own upgrade controller has it at upgrade-failed, without a reason"
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
 _AT_WORK: Final = frozenset(phase.value for phase in UNDER_WAY)
 

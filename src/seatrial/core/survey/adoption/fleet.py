@@ -62,21 +62,19 @@ class Rollout:
 def why_not(nodes: Mapping[str, NodeSeen], operator: OperatorFacts, rollouts: Iterable[Rollout]) -> Refusal | None:
     """Why nothing can be adopted, whichever version is meant; None when it can."""
     if not nodes:
-        return Refusal(
-            code=RefusalCode.NOBODY, text="No node is meant: no node has the labels asked for. See --selector."
-        )
+        return Refusal(code=RefusalCode.NOBODY, text="No node matches the labels. See --selector.")
     mover = _mover(nodes, operator)
     if mover:
         return Refusal(
             code=RefusalCode.NVIDIA_MOVES,
-            text=f"NVIDIA's upgrade controller is on ({mover} says autoUpgrade: true) and goes on with these nodes. "
-            "Two may not move one node: leave it to it (`seatrial pace` makes it faster), or switch it off first.",
+            text=f"NVIDIA's upgrade controller is on ({mover} says autoUpgrade: true) and moves these nodes. "
+            "Only one may move a node: leave them to it (`seatrial pace` makes it faster), or switch it off first.",
         )
     for each in rollouts:
         if each.members and each.is_campaign and each.is_begun and not each.is_ended:
             return Refusal(
                 code=RefusalCode.OTHER_ROLLOUT,
-                text=f"GPURollout {each.name} has these nodes, and goes on where it was once the controller runs. "
+                text=f"GPURollout {each.name} has these nodes, and continues once the controller runs. "
                 f"See `seatrial status {each.name}`; `seatrial rollout abort {each.name}` undoes it.",
             )
     return None
@@ -98,8 +96,8 @@ def why_not_beside(target: str, nodes: Mapping[str, NodeSeen], rollouts: Iterabl
         if each.is_going and each.members and is_another:
             return Refusal(
                 code=RefusalCode.OTHER_ROLLOUT,
-                text=f"GPURollout {each.name} moves some of them to {each.target} and is not done. Remove it with "
-                f"`kubectl delete gpurollout {each.name}`: nothing is lost, how far each node is stands on the node.",
+                text=f"GPURollout {each.name} moves some of them to {each.target} and is not done. Delete it with "
+                f"`kubectl delete gpurollout {each.name}`: nothing is lost, since each node keeps its own record.",
             )
     return None
 
@@ -124,11 +122,11 @@ def carried_target(nodes: Mapping[str, NodeSeen]) -> str | Refusal:
         why = (
             "the images of the driver DaemonSets name no version" if groups else "no driver pod belongs to a DaemonSet"
         )
-        return Refusal(code=RefusalCode.NO_TARGET, text=f"It cannot be told what to finish: {why}. Say it with --to.")
+        return Refusal(code=RefusalCode.NO_TARGET, text=f"It is unclear what to finish: {why}. Name it with --to.")
     said = "; ".join(f"{version or 'no version'} on {_scope(group)}" for version, group in sorted(groups.items()))
     return Refusal(
         code=RefusalCode.MIXED_TARGETS,
-        text=f"The driver DaemonSets carry several versions: {said}. Adopt one pool after the other with --selector.",
+        text=f"The driver DaemonSets have several versions: {said}. Adopt one pool at a time with --selector.",
     )
 
 
@@ -149,13 +147,14 @@ def former_target(nodes: Mapping[str, NodeSeen]) -> str | Refusal:
     if not ranked:
         return Refusal(
             code=RefusalCode.NO_TARGET,
-            text="Every node runs what its DaemonSet carries, so nothing tells which version was before. "
-            "Say it: --back VERSION.",
+            text="Every node runs what its DaemonSet has, so nothing shows which version ran before. "
+            "Name it: --back VERSION.",
         )
     if len(ranked) == 2 and ranked[0][1] == ranked[1][1]:
         said = ", ".join(f"{version} on {count}" for version, count in sorted(ranked))
         return Refusal(
-            code=RefusalCode.NO_TARGET, text=f"Which version to go back to is unclear: {said}. Say it: --back VERSION."
+            code=RefusalCode.NO_TARGET,
+            text=f"It is unclear which version to go back to: {said}. Name it: --back VERSION.",
         )
     return ranked[0][0]
 

@@ -20,12 +20,12 @@ def why_kept(node: NodeSeen) -> str:
     """Why a node keeps our marks; empty when they go."""
     record = node.record
     if node.fault is not None:
-        return f"its record is not to be trusted ({node.fault_text})" if node.fault_text else "its record was edited"
+        return f"its record cannot be trusted ({node.fault_text})" if node.fault_text else "its record was edited"
     if record is None:
         return ""
     if is_under_way(record):
         return f"it is half-way ({record.phase}); `seatrial rollout adopt` takes it up"
     if record.is_cordon_ours and node.facts.is_cordoned:
         failed = f": {record.reason}" if record.phase is NodePhase.UPGRADE_FAILED and record.reason else ""
-        return f"we closed it, and its driver is not proven{failed}; `kubectl uncordon {node.name}` opens it"
+        return f"we cordoned it, and its driver is not validated{failed}; `kubectl uncordon {node.name}` opens it"
     return ""

@@ -74,7 +74,7 @@ def _under_way(sight: Sight) -> Adoption:
         return _awaiting(sight)
     is_open = not sight.facts.is_cordoned and record.phase not in _UNCORDONED
     if is_open and sight.driver is Driver.ANOTHER:
-        return _anew(sight, "somebody lifted its cordon, and another driver runs: it begins anew")
+        return _anew(sight, "somebody uncordoned it, and another driver runs: it starts over")
     found_paused = dict(sight.paused).keys() - dict(record.paused).keys()
     paused = {**dict(sight.paused), **dict(record.paused)} if record.phase not in RESUMING and found_paused else {}
     mended = replace(
@@ -84,18 +84,18 @@ def _under_way(sight: Sight) -> Adoption:
         paused=tuple(sorted(paused.items())) if paused else record.paused,
     )
     is_mended = mended != record or node.fault is RecordFault.EDITED
-    why = sight.with_cordon(f"our own record is at {record.phase}: it goes on from there")
+    why = sight.with_cordon(f"our own record is at {record.phase}: it continues from there")
     return sight.adopted(Treatment.FINISH, why, record.phase, mended if is_mended else None)
 
 
 def _not_begun(sight: Sight) -> Adoption:
     """Nothing was taken from it: our machine begins when the node's turn comes, and needs no record for that."""
     turn = "goes back" if sight.wish.is_back else "is upgraded"
-    why = f"nobody has begun with it: it {turn} when its turn comes"
+    why = f"not started yet: it {turn} when its turn comes"
     if sight.is_asked_for:
-        why = "somebody asked for its upgrade: it begins when its turn comes"
+        why = "somebody asked for its upgrade: it starts when its turn comes"
     elif sight.driver is Driver.MISSING:
-        why = "it has no driver pod: it begins once there is one"
+        why = "it has no driver pod: it starts once there is one"
     return sight.adopted(Treatment.START, sight.with_cordon(why))
 
 
@@ -104,41 +104,41 @@ def _taken_up(sight: Sight) -> Adoption:
     pod = sight.facts.driver
     uid = pod.uid if pod is not None else ""
     if not sight.facts.is_ready:
-        return _anew(sight, "its kubelet is silent: it begins anew once the node is Ready")
+        return _anew(sight, "its kubelet does not answer: it starts over once the node is Ready")
     match sight.driver:
         case Driver.READY:
             return _awaiting(sight) if sight.is_ahead else _proven(sight)
         case Driver.ANOTHER:
             return _replaced(sight)
         case Driver.CRASHING:
-            return _anew(sight, "its driver keeps crashing: it begins anew, with a fresh pod", old_pod=uid)
+            return _anew(sight, "its driver keeps crashing: it starts over with a new pod", old_pod=uid)
         case Driver.STARTING:
-            return _awaited(sight, "its driver is starting: it is waited for")
+            return _awaited(sight, "its driver is starting: we wait for it")
         case Driver.MISSING:
-            return _awaited(sight, "its driver pod is gone: the next one is waited for")
+            return _awaited(sight, "its driver pod is gone: we wait for the next one")
         case Driver.LEAVING:
-            return _awaited(sight, "its driver pod is going: the next one is waited for", old_pod=uid)
+            return _awaited(sight, "its driver pod is terminating: we wait for the next one", old_pod=uid)
 
 
 def _proven(sight: Sight) -> Adoption:
     """The driver that is wanted runs: what is left is to prove it, and to give the node back."""
     given = ", and its cordon is lifted" if sight.is_cordon_taken else ""
     record = sight.record(NodePhase.VALIDATION_REQUIRED)
-    why = sight.with_cordon(f"the target runs: it is proven{given}")
+    why = sight.with_cordon(f"the target runs: it is validated{given}")
     return sight.adopted(Treatment.FINISH, why, record.phase, record)
 
 
 def _awaiting(sight: Sight) -> Adoption:
     """The driver to go back to was never touched: the node keeps it, and is given back once that is what is wanted."""
     given = " and its cordon is lifted" if sight.is_cordon_taken else ""
-    return _anew(sight, f"the target runs still: it stays{given}, once its DaemonSet carries it", old_pod="")
+    return _anew(sight, f"the target still runs: it stays{given}, once its DaemonSet has it", old_pod="")
 
 
 def _awaited(sight: Sight, why: str, old_pod: str | None = None) -> Adoption:
     """Its driver is being replaced: the machine waits for the next one, and proves it."""
     if not sight.facts.is_cordoned and not sight.wish.is_published:
         # What comes is not the target, and without a cordon it could not be replaced from here.
-        return _anew(sight, "its driver pod is being replaced: it begins once the next one is there")
+        return _anew(sight, "its driver pod is being replaced: it starts once the next one is there")
     record = sight.record(NodePhase.POD_RESTART_REQUIRED, old_pod=old_pod)
     return sight.adopted(Treatment.FINISH, sight.with_cordon(why), record.phase, record)
 
@@ -149,11 +149,11 @@ def _replaced(sight: Sight) -> Adoption:
     phase = _NEXT.get(facts.nvidia_state) if facts.is_cordoned else None
     if phase is None:
         is_labelled = facts.nvidia_state in AT_WORK
-        said = f"labelled {facts.nvidia_state}, but" if is_labelled else "it was begun with, and"
-        return _anew(sight, f"{said} another driver runs: it begins anew")
+        said = f"labelled {facts.nvidia_state}, but" if is_labelled else "already started, and"
+        return _anew(sight, f"{said} another driver runs: it starts over")
     is_restarting = pod is not None and phase is NodePhase.POD_RESTART_REQUIRED
     record = sight.record(phase, old_pod=pod.uid if pod is not None and is_restarting else None)
-    why = sight.with_cordon(f"NVIDIA's controller left it at {facts.nvidia_state}: it goes on from {phase}")
+    why = sight.with_cordon(f"NVIDIA's controller left it at {facts.nvidia_state}: it continues from {phase}")
     return sight.adopted(Treatment.FINISH, why, phase, record)
 
 

@@ -131,9 +131,9 @@ class Sight:
         drops = frozenset(self._drops(record))
         said, kept = [why], self.facts.maintenance
         if labels:
-            said.append("what was paused for the driver comes back")
+            said.append("operands paused for the driver resume")
         if kept is not None and not kept.is_deleting:
-            said.append(f"NodeMaintenance {kept.namespace}/{kept.name} stays until whoever asked for it takes it back")
+            said.append(f"NodeMaintenance {kept.namespace}/{kept.name} stays until its owner removes it")
         write = Write(
             node=self.node.name, expect=self.facts.resource_version, record=record, labels=labels, drops=drops
         )
@@ -151,7 +151,7 @@ class Sight:
         if self.whose is not Whose.SOMEBODYS:
             return why
         by = f" ({self.traces.cordoned_by})" if self.traces.cordoned_by else ""
-        return f"{why}; its cordon is somebody's{by} and stays"
+        return f"{why}; somebody else's cordon{by} stays"
 
     def record(self, phase: NodePhase, *, old_pod: str | None = None) -> NodeRecord:
         """A record for a new attempt, with what an earlier one of ours has gathered and not yet given back."""

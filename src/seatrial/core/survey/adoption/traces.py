@@ -35,7 +35,7 @@ class Trace(StrEnum):
     INITIAL_STATE = "NVIDIA's note that the node was cordoned before"
     JOBS_TIMER = "NVIDIA's note since when it waits for jobs"
     VALIDATION_TIMER = "NVIDIA's note since when it validates"
-    REQUESTOR = "NVIDIA's note that a maintenance operator empties the node"
+    REQUESTOR = "NVIDIA's note that a maintenance operator drains the node"
     SKIP = "the skip label of a rollout that is over"
     SKIP_NOTE = "the note on a skip label that is gone"
     CANARY = "the canary label of a rollout that is over"

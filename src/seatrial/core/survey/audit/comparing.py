@@ -113,7 +113,7 @@ def _look(part: Component, node: str, wanted: Value) -> str:
     if part is Component.OPENSHIFT:
         return f"`oc adm upgrade --to {wanted.text}` is the way there"
     if part in ONCE:
-        return f"`seatrial facts search {wanted.text}` says what the other release ships; whoever deploys it brings it"
+        return f"`seatrial facts search {wanted.text}` says what the other release ships; change it where you deploy it"
     if part is Component.GPU_DRIVER:
         return f"`seatrial why {node}` says what the node waits for"
     return f"`seatrial node get {node}` shows the node"
@@ -218,5 +218,5 @@ def _mixed(
         evidence=tuple(dict.fromkeys(evidence)),
         nodes=tuple(sorted(node.name for node in outliers)),
         next_step=f"`seatrial why {first}` says what the node waits for; `seatrial audit --file MATRIX --entry ENTRY` "
-        "says which of them is meant.",
+        "says which of them is right.",
     )

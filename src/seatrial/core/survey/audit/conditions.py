@@ -38,12 +38,12 @@ def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
             kind=FindingKind.STALE_LABEL,
             component=Component.GPU_DRIVER,
             message=f"Feature discovery started before the driver and labels {said}, which the driver pod does not "
-            "bear out: the label is old, or the driver of before is still loaded.",
+            "bear out: the label is old, or the old driver is still loaded.",
             evidence=(of_operands.DRIVER_LABEL, "Node label nvidia.com/gfd.timestamp", "start of nvidia-driver-ctr"),
             nodes=_names(nodes),
             since=_first(_driver_start(node) for node in nodes),
             next_step="`kubectl delete pods -A -l app=gpu-feature-discovery "
-            f"--field-selector spec.nodeName={nodes[0].name}` has it look again.",
+            f"--field-selector spec.nodeName={nodes[0].name}` makes it look again.",
         )
 
 
@@ -66,7 +66,7 @@ def leaked_drivers(observed: Observed) -> Iterator[AuditFinding]:
             evidence=(of_operands.DRIVER_LABEL, "image of nvidia-driver-ctr"),
             nodes=_names(nodes),
             since=_first(_driver_start(node) for node in nodes),
-            next_step=f"`seatrial node get {nodes[0].name}` says who still holds GPUs there; when they are gone, "
+            next_step=f"`seatrial node get {nodes[0].name}` shows what still holds GPUs there; when that is gone, "
             "deleting the driver pod loads the other one.",
         )
 
@@ -86,7 +86,7 @@ def stale_builds(observed: Observed) -> Iterator[AuditFinding]:
             evidence=("Pod label kernel", "Node status.nodeInfo.kernelVersion"),
             nodes=_names(nodes),
             next_step="`kubectl get daemonsets -A -l nvidia.com/ofed-driver` shows whether one for the new kernel is "
-            "on its way.",
+            "coming.",
         )
 
 
@@ -110,7 +110,7 @@ def half_done(observed: Observed) -> Iterator[AuditFinding]:
                 f"Node label {'nvidia.com' if who == NVIDIAS else 'seatrial.dev'}/gpu-driver-upgrade-state={state}",
             ),
             nodes=_names(nodes),
-            next_step=f"`seatrial why {nodes[0].name}` says what it waits for; where nobody is at work any more, "
+            next_step=f"`seatrial why {nodes[0].name}` says what it waits for; if nothing is working on it, "
             "`seatrial rollout adopt --dry-run` shows how to finish or undo it.",
         )
 
@@ -128,7 +128,7 @@ def foreign_cordons(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.FOREIGN_CORDON,
             message=f"Cordoned, and not by an upgrade: {why}"
-            f"{', and NVIDIA noted that it was there before' if noted else ''}. No upgrade takes it away.",
+            f"{', and NVIDIA noted that it was there before' if noted else ''}. No upgrade lifts it.",
             evidence=("Node spec.unschedulable", *((f"managedFields: {by}",) if by else ())),
             nodes=_names(nodes),
             since=_first(node.around.node.cordoned_at for node in nodes),
@@ -155,10 +155,10 @@ def pending(observed: Observed) -> Iterator[AuditFinding]:
             kind=FindingKind.PENDING,
             component=images.component_of(name, image),
             message=f"DaemonSet {owner.namespace}/{owner.name} asks for {asked}, and its pods run {image}: the next "
-            "restart of such a pod, whatever causes it, brings the other one.",
+            "restart of such a pod, whatever the cause, brings the other one.",
             evidence=(f"DaemonSet {owner.namespace}/{owner.name} spec.template, container {name}", f"image of {name}"),
             nodes=_names(nodes),
-            next_step=f"`seatrial why {nodes[0].name}` says whether a rollout will come to it; "
+            next_step=f"`seatrial why {nodes[0].name}` says whether a rollout will reach it; "
             f"`kubectl -n {owner.namespace} rollout history daemonset {owner.name}` shows what changed.",
         )
 

@@ -68,21 +68,21 @@ WEIGHTS: Final[Mapping[FindingKind, Weight]] = {
 
 MEANINGS: Final[Mapping[FindingKind, str]] = {
     FindingKind.DRIFT: "a component is not the version that the entry of the matrix names, or is not there",
-    FindingKind.MIXED: "nodes with the same GPU and system do not run the same version",
-    FindingKind.INCOMPATIBLE: "a rule says that what runs does not go together",
+    FindingKind.MIXED: "nodes with the same GPU and system run different versions",
+    FindingKind.INCOMPATIBLE: "a rule says that these versions do not work together",
     FindingKind.HALF_DONE: "a driver upgrade of the node has started and not ended, or has failed",
     FindingKind.LEAKED_DRIVER: "the driver that is loaded is not the one that the driver pod brings",
-    FindingKind.STALE_LABEL: "the driver label is older than the driver, and its pod does not bear it out",
+    FindingKind.STALE_LABEL: "the driver label is older than the driver, and the driver pod contradicts it",
     FindingKind.STALE_BUILD: "the network driver was built for another kernel than the node runs",
     FindingKind.FOREIGN_CORDON: "the node is cordoned, and not by an upgrade",
     FindingKind.PAUSED_POOL: "a MachineConfigPool is paused: its nodes get no new kernel, and no new certificates",
     FindingKind.PENDING: "a DaemonSet asks for another image than its pods run: the change waits for their restart",
-    FindingKind.SELF_ROLLING: "a driver's DaemonSet replaces pods by itself as soon as its template changes",
-    FindingKind.MOVING_CHANNEL: "OLM upgrades an operator by itself, across its major versions",
-    FindingKind.NOT_OBSERVABLE: "nobody can say which version runs: a right or an object is missing",
+    FindingKind.SELF_ROLLING: "a driver's DaemonSet replaces its pods as soon as its template changes",
+    FindingKind.MOVING_CHANNEL: "OLM upgrades an operator automatically, across major versions",
+    FindingKind.NOT_OBSERVABLE: "the version that runs is unknown: a right or an object is missing",
     FindingKind.EXPIRED_SUPPORT: "what runs is out of support by its vendor's dates, or soon will be",
     FindingKind.WARNED: "a rule warns of what runs: it is vulnerable, or known to be bad",
-    FindingKind.UNPROVEN: "no fact says that what runs goes together",
+    FindingKind.UNPROVEN: "no fact says that these versions work together",
 }
 
 

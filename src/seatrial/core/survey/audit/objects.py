@@ -191,7 +191,7 @@ class Objects:
     asked: Mapping[str, str] = field(default_factory=dict)
     """Nodes that a Job was sent to for their adapters, and why it could not tell; empty where it has."""
     releases: tuple[ReleaseObject, ...] = ()
-    unreleased: str = "Helm's releases may tell it, which --helm-secrets reads"
+    unreleased: str = "Helm's releases may show it (--helm-secrets reads them)"
     """Why Helm's releases do not tell what is looked for in them."""
     csvs: tuple[CsvObject, ...] = ()
     subscriptions: tuple[SubscriptionObject, ...] = ()

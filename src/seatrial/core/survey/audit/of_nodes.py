@@ -27,7 +27,7 @@ BY_NATURE: Final = {
     Component.CUDA_COMPAT: "it is in workload images",
     Component.NCCL: "it is in workload images",
     Component.VGPU: "nodes label the driver of the host, and not the vGPU release",
-    Component.FABRIC_MANAGER: "it runs inside the driver container, and no object tells its version",
+    Component.FABRIC_MANAGER: "it runs inside the driver container, and no object shows its version",
 }
 """Components that no object of a cluster shows."""
 
@@ -91,7 +91,7 @@ def system(node: NodeObject) -> Reading:
         if found is not None:
             return seen(Component.OS, f"{name}{found[1].replace(' SP', '.').rstrip('.')}", place)
     return NotObservable(
-        cause=Cause.OBJECT, missing=f"{place} says {node.os_image!r}; labels of node feature discovery would tell"
+        cause=Cause.OBJECT, missing=f"{place} says {node.os_image!r}; labels of node feature discovery would show it"
     )
 
 

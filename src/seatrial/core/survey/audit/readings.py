@@ -77,7 +77,7 @@ def seen(component: Component, text: str, evidence: str, caution: str = "") -> R
     """A version as an object shows it; NotObservable where it cannot be read as one."""
     value = Value.read(component, text)
     if value.version is None:
-        return NotObservable(cause=Cause.OBJECT, missing=f"{evidence} says {text!r}, which is no version")
+        return NotObservable(cause=Cause.OBJECT, missing=f"{evidence} says {text!r}, which is not a version")
     return Seen(value=value, evidence=evidence, caution=caution)
 
 

@@ -59,7 +59,7 @@ def self_rolling(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.SELF_ROLLING,
             component=min(part for part in brings if part is not None),
-            message=f"DaemonSet {found.namespace}/{found.name} replaces driver pods by itself: a change of its "
+            message=f"DaemonSet {found.namespace}/{found.name} replaces driver pods on its own: a change of its "
             "template takes GPUs or networks away from running pods, node after node.",
             evidence=(f"DaemonSet {found.namespace}/{found.name} spec.updateStrategy.type={found.strategy}",),
             next_step=f"`kubectl -n {found.namespace} patch daemonset {found.name} --type merge -p '{patch}'`, unless "
@@ -77,7 +77,8 @@ def moving_channels(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.MOVING_CHANNEL,
             component=part,
-            message=f"{told(found)}: OLM will take {part.value} to the next major version by itself, and skips those "
+            message=f"{told(found)}: OLM will take {part.value} to the next major version automatically, and "
+            "skips those "
             "between.",
             evidence=(f"Subscription {found.namespace}/{found.name} spec.channel, spec.installPlanApproval",),
             next_step=f"`oc -n {found.namespace} patch subscription {found.name} --type merge -p '{patch}'`.",

@@ -21,7 +21,7 @@ from seatrial.core.text.names import a_few, number_of
 
 BESIDES: Final[Mapping[Source, str]] = {
     Source.NODES: "anything about any node",
-    Source.DAEMON_SETS: "whether a driver's DaemonSet rolls by itself",
+    Source.DAEMON_SETS: "whether a driver's DaemonSet rolls on its own",
     Source.PODS: "what pods bring to nodes, and whether driver labels are younger than drivers",
     Source.DEPLOYMENTS: "operators that Helm installed",
     Source.SLICES: "which driver the DRA plugin published",
@@ -49,7 +49,8 @@ def not_observable(observed: Observed, wanted: Wanted | None) -> Iterator[AuditF
     if not observed.nodes and not observed.objects.blind(Source.NODES):
         yield AuditFinding(
             kind=FindingKind.NOT_OBSERVABLE,
-            message=f"None of {number_of(len(observed.objects.nodes), 'node')} shows a GPU: no label of feature "
+            message=f"No node shows a GPU ({number_of(len(observed.objects.nodes), 'node')} looked at): no "
+            "label of feature "
             "discovery, no resource nvidia.com/*, no ResourceSlice, no driver pod.",
             evidence=("Node labels and status.allocatable",),
             next_step="`kubectl get nodes -L nvidia.com/gpu.present` shows whether feature discovery has looked.",
@@ -78,7 +79,7 @@ def _of_gap(observed: Observed, gap: Gap) -> AuditFinding:
         )
     return AuditFinding(
         kind=FindingKind.NOT_OBSERVABLE,
-        message=f"{why}, which would tell {BESIDES[gap.source]}{so}.",
+        message=f"{why}, which would show {BESIDES[gap.source]}{so}.",
         evidence=(gap.right,),
         nodes=tuple(node.name for node in observed.nodes),
         next_step=next_step,

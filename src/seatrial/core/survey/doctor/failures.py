@@ -109,7 +109,7 @@ def read(data: Any, known: Sequence[Failure] = ()) -> tuple[Failure, ...]:
             raise FailureInvalid(f"{each.name} is there twice.", ("failures", number, "name"))
         strange = sorted(each.explains - {*names, *(one.name for one in known)})
         if strange:
-            raise FailureInvalid(f"{strange[0]} is no failure that is known.", ("failures", number, "explains"))
+            raise FailureInvalid(f"{strange[0]} is not a failure that is known.", ("failures", number, "explains"))
     return found
 
 
@@ -172,7 +172,7 @@ def _expression(data: Mapping[str, Any], key: str, path: tuple[str | int, ...]) 
     try:
         return re.compile(written, re.IGNORECASE)
     except re.error as err:
-        raise FailureInvalid(f"{key} is no regular expression: {err}.", (*path, key)) from None
+        raise FailureInvalid(f"{key} is not a regular expression: {err}.", (*path, key)) from None
 
 
 def _one_of(kinds: type[Where] | type[Part], written: Any, path: tuple[str | int, ...]) -> Any:
@@ -188,7 +188,9 @@ def _check_keys(data: Any, keys: Sequence[str], needed: Sequence[str], path: tup
         raise FailureInvalid(f"This has to be a mapping with {', '.join(needed)}.", path)
     strange = [each for each in data if each not in keys]
     if strange:
-        raise FailureInvalid(f"{strange[0]!r} is no key here; there are {', '.join(keys)}.", (*path, str(strange[0])))
+        raise FailureInvalid(
+            f"{strange[0]!r} is not a key here; there are {', '.join(keys)}.", (*path, str(strange[0]))
+        )
     missing = [each for each in needed if each not in data]
     if missing:
         raise FailureInvalid(f"{missing[0]} is missing.", path)

@@ -123,7 +123,7 @@ def _paused(sight: Sight, node: NodeTold) -> Iterator[Sign]:
         return
     if any(not pod.is_well for pod in sight.of_part(node.name, Part.DRIVER)):
         return  # its init container pauses them, and gives them back
-    yield _sign(node, "labels-paused", f"{', '.join(node.paused)} stand at paused, and nobody upgrades the node")
+    yield _sign(node, "labels-paused", f"{', '.join(node.paused)} are paused, and the node is not being upgraded")
 
 
 def _mig(node: NodeTold) -> Iterator[Sign]:

@@ -94,7 +94,7 @@ def _on_distribution(
         among = f": its table has {a_few(listed, 8)}" if listed else ", and no table of them was read"
         return unknown(
             f"No document read says whether {name} runs on the Kubernetes of {own} ({kubernetes}){among}.",
-            "Ask whoever builds this Kubernetes, then accept the rule with what he says.",
+            "Ask whoever builds this Kubernetes, then accept the rule with their answer.",
             *(row.cite for row in table[:1]),
             release.documented.cite if release.documented is not None else release.cite,
             spans=spans,
@@ -134,7 +134,7 @@ def _in_range(
         return ok(f"{name} is documented for {where} ({told}).", cite)
     if any(inside) or all(lines.is_below(kubernetes) for lines in ranges) or not is_strict:
         return warn(
-            f"{name} is documented for Kubernetes {told}, not for {where}: nobody says that it was tested.",
+            f"{name} is documented for Kubernetes {told}, not for {where}: no source says that it was tested.",
             "Take a release documented for it, or accept the rule with a reason.",
             cite,
             spans=spans,

@@ -255,7 +255,7 @@ def judge_os_kernel(case: Case) -> Iterator[Answer]:
     elif kernel.flavour in _CUSTOM and system.name != "ubuntu":
         yield _contradiction(f"Kernel {kernel} is of Ubuntu, and os is {system}.", spans)
     elif kernel.flavour in _CUSTOM:
-        yield ok(f"Kernel {kernel} is of Ubuntu, as os {system} says; a name tells no more.")
+        yield ok(f"Kernel {kernel} is of Ubuntu, as os {system} says; the name says no more.")
 
 
 def _of_rhel(case: Case, system: SystemVersion, kernel: KernelVersion, match: re.Match[str]) -> Iterator[Answer]:
