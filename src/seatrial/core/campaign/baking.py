@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from seatrial.core.judging.kinds import expressing
 from seatrial.core.judging.kinds.ganging import Shared, shared
-from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, detail_max, judge
+from seatrial.core.judging.tries import TRIES_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.gates.ganged import NOBODY, Gang
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement, worst
@@ -55,7 +55,7 @@ def look_at(
     """
     tried = tuple(measured)
     expressions = frozenset(gate.name for gate in campaign.gates if gate.expression)
-    length_max = detail_max(len(record.canaries) * len(campaign.gates))
+    length_max = detail_max(len(record.canaries) * (1 + len(campaign.gates)))
     together = _together(record, campaign, tried, gang, is_well=not unwell, length_max=length_max)
     results: list[GateResult] = []
     due: list[tuple[str, str, int]] = [
@@ -65,7 +65,7 @@ def look_at(
     for node in record.canaries:
         is_well = node not in unwell
         verdict = GateVerdict.PASSED if is_well else GateVerdict.PENDING if now < patience_until else GateVerdict.FAILED
-        readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
+        readiness = Judged(verdict=verdict, detail=foreign.line(unwell.get(node, ""), length_max))
         results.append(_result(READINESS, "", node, record, readiness, now))
         is_taken = False  # one that wants all GPUs after the other: they would wait for each other, and limits count
         for gate in sorted(campaign.gates, key=lambda each: (bool(each.expression), each.is_soak)):

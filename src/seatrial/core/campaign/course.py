@@ -17,6 +17,7 @@ from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Tu
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.mover import PLAIN, mover_of
 from seatrial.core.movers.view import Mover, View
+from seatrial.core.text import foreign
 
 WAY_FORWARD: Final = (
     RolloutPhase.PROPOSED,
@@ -47,6 +48,10 @@ TRANSITIONS: Final[Mapping[RolloutPhase, frozenset[RolloutPhase]]] = {
 
 HISTORY_MAX: Final = 40
 """How many changes of phase the status remembers; the journal remembers all."""
+WHY_MAX: Final = 4_000
+"""How long the reason may be for which a campaign is undone; it is told in several places of one status."""
+TURN_WHY_MAX: Final = 400
+"""How much of its reason each change of phase remembers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +93,8 @@ def turn_to(view: View, to: RolloutPhase, why: str = "", **changes: object) -> C
         raise CoreBug(
             f"{view.name}: {record.phase} may not be followed by {to}; see TRANSITIONS in core/campaign/course.py."
         )
-    turn = Turn(phase=to, at=view.now, why=why)
+    why = foreign.lines(why, WHY_MAX)
+    turn = Turn(phase=to, at=view.now, why=foreign.lines(why, TURN_WHY_MAX))
     is_undone = to in (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
     changes = {"why": why} | changes if is_undone and why else changes
     new = replace(record, phase=to, entered_at=view.now, history=remembered(record, turn), **changes)  # type: ignore[arg-type]
@@ -104,6 +110,7 @@ def fail(view: View, why: str, *, is_final: bool = False, is_verdict: bool = Tru
 
     A verdict is about the version, and stands until it is mended or the entry is marked with it.
     """
+    why = foreign.lines(why, WHY_MAX)
     changes = {"rejected": why if is_verdict else ""} | changes
     if Point.ROLLBACK in view.campaign.manual and Point.ROLLBACK not in view.campaign.approved:
         record = replace(view.record, **changes)  # type: ignore[arg-type]

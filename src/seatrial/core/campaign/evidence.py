@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Watched
@@ -21,7 +22,11 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.lack import Lack
 from seatrial.core.node.readiness import offered
+from seatrial.core.text import foreign
 from seatrial.core.words import explain
+
+SETBACK_MAX: Final = 500
+"""How much is kept of why evidence began anew: of a hundred canaries that rebooted, a few say it all."""
 
 
 def begun(view: View, names: Iterable[str]) -> tuple[Watched, ...]:
@@ -80,7 +85,7 @@ def noticed(view: View) -> CampaignRecord:
         unwell_since=(record.unwell_since or view.now) if is_unwell else 0.0,
         baked_seconds=0.0 if anew else record.baked_seconds,
         exposed=replace(record.exposed, waiting_seconds=0.0) if anew and record.exposed else record.exposed,
-        setback=anew or record.setback,
+        setback=foreign.line(anew, SETBACK_MAX) or record.setback,
     )
 
 

@@ -188,7 +188,7 @@ def _move_canaries(view: View) -> Course:
     failed = [name for name, how in progress.items() if how is Progress.FAILED and not _is_retried(view, name)]
     if failed:
         tried = _tried(view, failed)
-        why = f"canary {', '.join(failed)} failed: {_why_failed(view, (tried or failed)[0])}"
+        why = f"canary {a_few(failed)} failed: {_why_failed(view, (tried or failed)[0])}"
         return fail(view, why, is_verdict=bool(tried))
     if all(map(view.is_through, record.canaries)):
         # A round's number is never used again: what was measured for it before is of the canary as it was then.

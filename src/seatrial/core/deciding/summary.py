@@ -43,6 +43,8 @@ TOLD_MAX: Final = 8
 """How many waits of the rollout itself its status tells in words."""
 NAMED_MAX: Final = 5
 """How many nodes that wait for one reason the rollout's status names."""
+TOLD_WORDS_MAX: Final = 3_000
+"""How long the words for one wait of the rollout itself may be: a text to paste may be in them."""
 WORDS_MAX: Final = 1_000
 """How long the words for one reason may be: others' words may be in them, and there may be many reasons."""
 MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
@@ -143,8 +145,8 @@ def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
         # As it will be read again: what is not the same then would be written on every pass.
         Told(
             code=held.code,
-            why=foreign.lines(explain.why(held)),
-            next_step=foreign.lines(explain.next_step(held)),
+            why=foreign.lines(explain.why(held), TOLD_WORDS_MAX),
+            next_step=foreign.lines(explain.next_step(held), TOLD_WORDS_MAX),
             since=_written(held.since),
             until=_written(held.until),
         )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from seatrial.core.judging.tries import DETAIL_MAX, Judged, judge
 from seatrial.core.model.gates.ganged import Gang
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
 
 
@@ -43,14 +44,17 @@ def shared(
     """How the gate stands on every canary; a try is due only while it is open to one."""
     tries = [each for each in measured if (each.gate, each.round) == (gate.name, number)]
     if not tries:
-        return _before(nodes, gang, due=1, is_open=is_open)
+        return _before(nodes, gang, due=1, is_open=is_open, length_max=length_max)
     last = max(tries, key=lambda each: each.attempt)
     judged = judge(gate, last.node, number, tries, length_max)
     if judged.due is not None and judged.verdict is GateVerdict.PENDING:
-        return _before(nodes, gang, due=judged.due, is_open=is_open, detail=judged.detail)
+        return _before(nodes, gang, due=judged.due, is_open=is_open, length_max=length_max, detail=judged.detail)
     members = last.gang or (last.node,)
-    told = replace(judged, detail=_together(members, judged.detail)[:length_max])
-    outside = {node: dict(gang.left_out).get(node, "it had no room when the others started") for node in nodes}
+    told = replace(judged, detail=foreign.line(_together(members, judged.detail), length_max))
+    known = dict(gang.left_out)
+    outside = {
+        node: foreign.line(known.get(node, "it had no room when the others started"), length_max) for node in nodes
+    }
     return Shared(
         by_node={
             node: told if node in members else Judged(verdict=GateVerdict.UNKNOWN, detail=outside[node])
@@ -60,24 +64,24 @@ def shared(
     )
 
 
-def _before(nodes: Sequence[str], gang: Gang, *, due: int, is_open: bool, detail: str = "") -> Shared:
+def _before(nodes: Sequence[str], gang: Gang, *, due: int, is_open: bool, length_max: int, detail: str = "") -> Shared:
     """Before a try: who will take part waits for it."""
     pending = Judged(verdict=GateVerdict.PENDING, detail=detail)
     if not is_open:
         return Shared(by_node=dict.fromkeys(nodes, pending))
     if gang.is_formed:
         return Shared(
-            by_node={node: pending if node in gang.nodes else _out(gang, node) for node in nodes},
+            by_node={node: pending if node in gang.nodes else _out(gang, node, length_max) for node in nodes},
             left_out=frozenset(node for node in nodes if node not in gang.nodes),
             speaker=gang.nodes[0],
             due=due,
         )
-    lone = {node: _out(gang, node) for node in nodes}
+    lone = {node: _out(gang, node, length_max) for node in nodes}
     return Shared(by_node=lone, left_out=frozenset(nodes) if gang.may_be_left_out else frozenset())
 
 
-def _out(gang: Gang, node: str) -> Judged:
-    return Judged(verdict=GateVerdict.UNKNOWN, detail=gang.why_not(node)[:DETAIL_MAX])
+def _out(gang: Gang, node: str, length_max: int) -> Judged:
+    return Judged(verdict=GateVerdict.UNKNOWN, detail=foreign.line(gang.why_not(node), length_max))
 
 
 def _together(members: Iterable[str], detail: str) -> str:
