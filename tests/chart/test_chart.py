@@ -81,6 +81,16 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
     assert rights(asked) == rights(list(yaml.safe_load_all(text)))
 
 
+def test_where_dra_plugins_run_is_said_to_whoever_plays_a_controller() -> None:
+    asked = rendered("draNamespaces={dra-a,dra-b}")
+    for kind in ("Deployment", "Job"):
+        (found,) = [each for each in asked if each["kind"] == kind]
+        arguments = found["spec"]["template"]["spec"]["containers"][0]["args"]
+        said = [each for each in arguments if each.startswith("--dra-")]
+        assert said == ["--dra-namespace=dra-a", "--dra-namespace=dra-b"]
+        assert "--dra-" not in str(one(rendered(), kind, found["metadata"]["name"]))
+
+
 @pytest.mark.parametrize(
     ("feature", "roles"),
     [

@@ -123,9 +123,14 @@ async def looking(cluster: Cluster, rollout: str = "", *, reads_gates: bool = Fa
     """Watch a cluster, with everything listed once before the first look."""
     faults: list[str] = []
     async with cluster.client() as client:
-        rollouts = await _rollouts(client)
+        rollouts, leader = await _rollouts(client), await leader_of(client)
         observing = KubeObserver(
-            client, namespace=cluster.namespace, rollout=rollout, on_fault=faults.append, home=keys.EVERYWHERE
+            client,
+            namespace=cluster.namespace,
+            rollout=rollout,
+            on_fault=faults.append,
+            home=keys.EVERYWHERE,
+            dra_namespaces=leader.dra_namespaces if leader is not None else (),
         )
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)

@@ -90,6 +90,8 @@ class Settings:
     audit_seconds: float | None = None
     """How often the cluster is audited, for the metrics; None for never."""
     dra_namespaces: tuple[str, ...] = ()
+    """Where DRA plugins run, beside the operator's namespace; none for where their charts put them."""
+    reroll_namespaces: tuple[str, ...] = ()
     """Where DRA plugins are restarted that outlived a driver, whoever brought it; nowhere unless told."""
     git: GitSettings
     watcher: Watcher | None = None
@@ -191,7 +193,8 @@ def _begun(settings: Settings, log: Log) -> Life:
         user_agent=settings.user_agent,
         tell=endings.tell,
         notes={
-            keys.REROLLS_ANNOTATION: ",".join(settings.dra_namespaces),
+            keys.DRA_ANNOTATION: ",".join(settings.dra_namespaces),
+            keys.REROLLS_ANNOTATION: ",".join(settings.reroll_namespaces),
             keys.SUITE_ANNOTATION: settings.suite_image,
         },
     )
@@ -240,6 +243,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             rollout=settings.rollout,
             on_fault=log.fault,
             home=settings.gates_home,
+            dra_namespaces=settings.dra_namespaces,
             source=keeper.facts,
             telemetry=watchman.facts if watchman is not None else lambda: None,
             measured=askers.measurements,
@@ -294,7 +298,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     stack.push_async_callback(router.drain, DRAIN_SECONDS)
     pacer = Pacer(sights.client, observer, log, is_leader=is_leader, tell=life.endings.tell)
     await stack.enter_async_context(pacer)
-    if life.settings.dra_namespaces and not life.settings.once:
+    if life.settings.reroll_namespaces and not life.settings.once:
         await stack.enter_async_context(_reroller(life, sights))
     if life.settings.audit_seconds is not None and not life.settings.once:
         await stack.enter_async_context(_auditor(life, sights.client, life.settings.audit_seconds))
@@ -323,7 +327,7 @@ def _reroller(life: Life, sights: Sights) -> Reroller:
         sights.client,
         life.log,
         namespace=settings.namespace,
-        namespaces=settings.dra_namespaces,
+        namespaces=settings.reroll_namespaces,
         is_leader=life.election.is_leader,
         tell=life.endings.tell,
     )

@@ -85,6 +85,17 @@ async def test_a_controller_says_in_its_lease_that_it_restarts_dra_plugins(
     assert found.rerolls_dra
 
 
+async def test_a_controller_says_in_its_lease_where_it_takes_pods_for_dra_plugins(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    spec = {"holderIdentity": "one", "renewTime": AT_TEXT}
+    noted = {"metadata": {"name": "seatrial", "annotations": {"seatrial.dev/dra-namespaces": "a,b"}}, "spec": spec}
+    server.will(standin.gives({"metadata": {"resourceVersion": "7"}, "items": [noted]}))
+    found = await leader_of(to_server)
+    assert found is not None
+    assert found.dra_namespaces == ("a", "b")
+
+
 async def test_who_may_not_read_leases_does_not_know(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.refuses(403, "Forbidden"))
     assert await leader_of(to_server) is None

@@ -100,13 +100,17 @@ class Kinds:
 
 
 @asynccontextmanager
-async def observing(kinds: Kinds, rollout: str = "", faults: list[str] | None = None) -> AsyncIterator[KubeObserver]:
+async def observing(
+    kinds: Kinds, rollout: str = "", faults: list[str] | None = None, **settings: Any
+) -> AsyncIterator[KubeObserver]:
     """An observer that has seen everything once."""
     told = faults if faults is not None else []
     async with (
         standin.running() as server,
         Client(server.config(), user_agent="seatrial/test") as client,
-        KubeObserver(client, namespace=objects.NAMESPACE, rollout=rollout, on_fault=told.append) as observer,
+        KubeObserver(
+            client, namespace=objects.NAMESPACE, rollout=rollout, on_fault=told.append, **settings
+        ) as observer,
     ):
         server.will(kinds.answer)
         await observer.wait_synced(5)
@@ -745,6 +749,26 @@ async def test_the_matrix_and_the_rights_are_part_of_what_is_seen() -> None:
             assert seen_by(observer).denied is None, "it was not asked yet"
             seen = await until(observer, lambda seen: seen.denied is not None)
     assert (seen.source, seen.denied) == (facts, ("patch nodes",))
+
+
+def a_plugin(namespace: str) -> dict[str, Any]:
+    """A pod of a DaemonSet that calls itself NVIDIA's DRA plugin."""
+    labels = {"nvidia-dra-driver-gpu-component": "kubelet-plugin"}
+    return objects.a_pod("plugin-n1", namespace=namespace, labels=labels, owner=objects.DAEMON_SET)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "found"), [((), {"n1": "nvidia-dra-driver-gpu"}), (("dra",), {"n1": "dra"})], ids=["none", "dra"]
+)
+async def test_dra_plugins_are_seen_in_the_namespaces_that_the_controller_was_told_and_in_no_tenants(
+    namespace: tuple[str, ...], found: dict[str, str]
+) -> None:
+    kinds = Kinds()
+    for name in ("tenant", "nvidia-dra-driver-gpu", "dra"):
+        kinds.lists[keys.PODS].append(a_plugin(name))
+    async with observing(kinds, dra_namespaces=namespace) as observer:
+        nodes = seen_by(observer).nodes
+    assert {name: node.facts.dra.namespace for name, node in nodes.items() if node.facts.dra} == found
 
 
 # ── those who ask for other rows ─────────────────────────────────────────────────────────────────────────────────────

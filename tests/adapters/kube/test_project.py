@@ -576,6 +576,41 @@ def test_other_plugins_are_not_nvidias(labels: dict[str, str]) -> None:
     assert item_of(a_dra_plugin(states=SERVING, labels=labels)) is None
 
 
+@pytest.mark.parametrize(
+    ("namespace", "named", "is_plugin"),
+    [
+        ("nvidia-dra-driver-gpu", (), True),
+        (objects.NAMESPACE, (), True),
+        (objects.NAMESPACE, ("dra",), True),
+        ("dra", ("dra",), True),
+        ("tenant", (), False),
+        ("tenant", ("dra",), False),
+        ("nvidia-dra-driver-gpu", ("dra",), False),
+    ],
+    ids=[
+        "of a chart",
+        "of the operator",
+        "of the operator still",
+        "named",
+        "a tenant's",
+        "not named",
+        "named elsewhere",
+    ],
+)
+def test_a_daemon_set_with_the_labels_of_the_dra_plugin_is_taken_for_it_only_where_plugins_run(
+    namespace: str, named: tuple[str, ...], is_plugin: bool
+) -> None:
+    limits = {"limits": {"nvidia.com/gpu": "1"}}
+    pod = a_dra_plugin(states=SERVING, namespace=namespace, containers=[{"name": "gpus", "resources": limits}])
+    item = pod_items.pod_item(msgspec.convert(pod, kinds.Pod), objects.NAMESPACE, named)
+    assert item is not None or namespace == objects.NAMESPACE
+    assert isinstance(item.facts if item else None, DraPlugin) is is_plugin
+    if not is_plugin:
+        assert item is not None
+        assert isinstance(item.facts, Pod)
+        assert item.facts.gpu is GpuUse.RESOURCE, "it holds a GPU as any other, and has to leave before the driver"
+
+
 def test_a_job_cannot_call_itself_a_dra_plugin_and_stay() -> None:
     labels = {"nvidia-dra-driver-gpu-component": "kubelet-plugin"}
     assert user_of(objects.a_gpu_pod(labels=labels)).gpu is GpuUse.RESOURCE

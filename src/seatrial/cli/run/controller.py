@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long a dead leader blocks the next one (15)",
     )
     add_gate_arguments(parser)
+    add_dra_argument(rare)
     parser.add_argument(
         "--dra-reroll",
         action="append",
@@ -78,6 +79,18 @@ def add_gates_argument(parser: argparse._ActionsContainer) -> None:
     """Where the Jobs of gates are, for whoever plays a controller."""
     parser.add_argument(
         "--gates-namespace", default="", metavar="NAME", help="where gates run as Jobs (where the lease lives)"
+    )
+
+
+def add_dra_argument(parser: argparse._ActionsContainer) -> None:
+    """Where DRA plugins run, for whoever plays a controller."""
+    parser.add_argument(
+        "--dra-namespace",
+        action="append",
+        default=[],
+        metavar="NAMESPACE",
+        help="where DRA plugins run, beside the operator's namespace: elsewhere a pod with their labels is anybody's; "
+        "repeatable (where their charts put them)",
     )
 
 
@@ -292,7 +305,8 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
-        dra_namespaces=tuple(sorted(set(args.dra_reroll))),
+        dra_namespaces=tuple(sorted({*args.dra_namespace, *args.dra_reroll})),
+        reroll_namespaces=tuple(sorted(set(args.dra_reroll))),
         git=git,
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,

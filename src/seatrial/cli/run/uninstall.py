@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long to wait for the controllers to stop (90)",
     )
     controller.add_gates_argument(rare)
+    controller.add_dra_argument(rare)
     controller.add_git_arguments(parser, rarely(parser, "Git repositories"))
 
 
@@ -99,6 +100,7 @@ async def _leave(args: argparse.Namespace, rollout: str) -> bool:
         rollout=rollout,
         lease_namespace=args.lease_namespace,
         gates_namespace=args.gates_namespace,
+        dra_namespaces=tuple(sorted(set(args.dra_namespace))),
         lease_seconds=args.lease_seconds,
         journal=None,
         once=False,

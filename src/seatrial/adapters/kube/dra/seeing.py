@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Self
 
 from seatrial.adapters.kube.api import errors
@@ -79,8 +80,8 @@ def set_item(found: DaemonSet) -> SetItem | None:
     return SetItem(metadata=items.meta_of(meta), facts=facts)
 
 
-def _plugin_item(pod: kinds.Pod) -> items.PodItem | None:
-    found = pod_items.pod_item(pod, operator_namespace="")
+def _plugin_item(pod: kinds.Pod, namespace: str) -> items.PodItem | None:
+    found = pod_items.pod_item(pod, operator_namespace="", dra_namespaces=(namespace,))
     return found if found is not None and isinstance(found.facts, DraPlugin) else None
 
 
@@ -89,7 +90,7 @@ def _pods_in(namespace: str, need: Need) -> Row[kinds.Pod, items.PodItem]:
         name=f"pods in {namespace}",
         path=lambda _: keys.pods_path(namespace),
         model=kinds.Pod,
-        slim=lambda _: _plugin_item,
+        slim=lambda _: partial(_plugin_item, namespace=namespace),
         need=need,
         node=lambda pod: pod.node,
     )
@@ -119,7 +120,7 @@ class PluginObserver:
         self._slices = replace(table.SLICES, need=Need.EXPLAINS)
         rows: list[Row[Any, Any]] = [table.NODES, *self._plugin_rows, *self._set_rows, table.REVISIONS]
         rows += [self._slices, self._users, self._claims]
-        self.streams = Streams(client, rows, Where(namespace=namespace, home=keys.HOME))
+        self.streams = Streams(client, rows, Where(namespace=namespace, home=keys.HOME, dra=self.namespaces))
 
     async def __aenter__(self) -> Self:
         await self.streams.__aenter__()

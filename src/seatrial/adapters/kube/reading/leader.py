@@ -36,6 +36,8 @@ class Leader:
     """How long it may be silent before another takes over."""
     rerolls_dra: bool = False
     """Whether it says that it restarts DRA plugins, whoever made them stale."""
+    dra_namespaces: tuple[str, ...] = ()
+    """Where it takes pods for DRA plugins; none for where their charts put them."""
     suite_image: str = ""
     """The image whose payloads it asks of canaries where nobody names a gate; empty where it has none."""
 
@@ -69,6 +71,7 @@ async def leader_of(client: Client) -> Leader | None:
         holder=_holder(last),
         lease_seconds=float(seconds) if isinstance(seconds, int) and seconds > 1 else LEASE_SECONDS,
         rerolls_dra=bool(notes.get(keys.REROLLS_ANNOTATION)),
+        dra_namespaces=tuple(filter(None, foreign.line(notes.get(keys.DRA_ANNOTATION, "")).split(","))),
         suite_image=foreign.line(notes.get(keys.SUITE_ANNOTATION, "")),
     )
 

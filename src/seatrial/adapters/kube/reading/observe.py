@@ -45,6 +45,7 @@ class KubeObserver(FleetObserver):
         rollout: str = "",
         on_fault: Callable[[str], None],
         home: str = keys.HOME,
+        dra_namespaces: tuple[str, ...] = (),
         source: Callable[[], SourceFacts | None] = lambda: None,
         telemetry: Callable[[], TelemetryFacts | None] = lambda: None,
         measured: Callable[[str], Iterable[Measurement]] = lambda _uid: (),
@@ -55,6 +56,8 @@ class KubeObserver(FleetObserver):
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd.
 
+        `dra_namespaces` are where DRA plugins run, beside the operator's; none for where their charts put them.
+
         `measured` has what was measured for a rollout by anybody but a Job.
 
         `suite_image` runs the gates that come with seatrial where a rollout says no word about gates.
@@ -62,7 +65,15 @@ class KubeObserver(FleetObserver):
         With `is_uninstalling` every rollout is left: seatrial itself goes.
 
         `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
-        super().__init__(client, table.ROLLOUT, namespace=namespace, on_fault=on_fault, home=home, on_back=on_back)
+        super().__init__(
+            client,
+            table.ROLLOUT,
+            namespace=namespace,
+            on_fault=on_fault,
+            home=home,
+            dra_namespaces=dra_namespaces,
+            on_back=on_back,
+        )
         self._now = client.now
         self._rollouts = Rollouts(
             self.streams, operator=self._fleet.operator, name=rollout, suite_image=suite_image, now=client.now

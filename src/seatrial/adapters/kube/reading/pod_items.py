@@ -6,7 +6,7 @@ a GPU is decided in core. Tests: tests/adapters/kube/test_project.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Final
@@ -36,8 +36,10 @@ UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
 """Why a container waits when all is well."""
 
 
-def pod_item(pod: kinds.Pod, operator_namespace: str) -> PodItem | None:
-    """Keep what is needed of a pod; None when it is of no interest, or no longer."""
+def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection[str] = ()) -> PodItem | None:
+    """Keep what is needed of a pod; None when it is of no interest, or no longer.
+
+    `dra_namespaces` are where DRA plugins run, beside the operator's; none for where their charts put them."""
     meta, labels = pod.metadata, pod.metadata.labels
     if not pod.spec.node_name:
         return None
@@ -48,7 +50,7 @@ def pod_item(pod: kinds.Pod, operator_namespace: str) -> PodItem | None:
         facts = _driver_pod(pod)
     elif is_ours and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
         facts = _validator_pod(pod)
-    elif _is_dra_plugin(pod):
+    elif _is_dra_plugin(pod) and (is_ours or meta.namespace in (dra_namespaces or keys.DRA_NAMESPACES)):
         facts = _dra_plugin(pod)
     else:
         return _user_item(pod, is_in_operators_namespace=is_ours)
@@ -163,7 +165,7 @@ def _validator_pod(pod: kinds.Pod) -> ValidatorPod:
 
 
 def _is_dra_plugin(pod: kinds.Pod) -> bool:
-    """Whether the pod is NVIDIA's DRA plugin. A DaemonSet's only: else any job could so escape its eviction."""
+    """Whether the pod is made as NVIDIA's DRA plugin is. A DaemonSet's only: any job could so escape its eviction."""
     return _keeper(pod) is PodOwner.DAEMON_SET and is_labelled_dra(pod.metadata.labels)
 
 

@@ -56,7 +56,7 @@ PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
     name=PODS_STREAM,
     path=_the(keys.PODS),
     model=kinds.Pod,
-    slim=lambda where: partial(pod_items.pod_item, operator_namespace=where.namespace),
+    slim=lambda where: partial(pod_items.pod_item, operator_namespace=where.namespace, dra_namespaces=where.dra),
     tells=lambda pod: pod.tells,  # most changes of a pod are none to us: a probe, a condition
     node=lambda pod: pod.node,
     indices=(PODS_BY_CLAIM,),

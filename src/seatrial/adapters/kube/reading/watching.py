@@ -31,9 +31,11 @@ class FleetObserver:
         namespace: str,
         on_fault: Callable[[str], None],
         home: str = keys.HOME,
+        dra_namespaces: tuple[str, ...] = (),
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
     ) -> None:
-        self.streams = Streams(client, rows, Where(namespace=namespace, home=home), on_back=on_back)
+        where = Where(namespace=namespace, home=home, dra=dra_namespaces)
+        self.streams = Streams(client, rows, where, on_back=on_back)
         self._fleet = Fleet(self.streams, on_fault=on_fault)
 
     async def __aenter__(self) -> Self:

@@ -39,6 +39,8 @@ PUBLISHED_ANNOTATION: Final = "seatrial.dev/published"
 """On a ClusterPolicy or NVIDIADriver: which step of which rollout wrote its driver version last."""
 REROLLS_ANNOTATION: Final = "seatrial.dev/rerolls-dra"
 """On the Lease of a controller that restarts DRA plugins whoever made them stale: in which namespaces."""
+DRA_ANNOTATION: Final = "seatrial.dev/dra-namespaces"
+"""On the Lease of a controller: where it takes pods for DRA plugins; empty for where their charts put them."""
 SUITE_ANNOTATION: Final = "seatrial.dev/probes-image"
 """On the Lease of a controller: the image whose payloads it asks of canaries where nobody names a gate."""
 ROLLOUT_LABEL: Final = "seatrial.dev/rollout"
@@ -124,7 +126,7 @@ DIGEST_VARIABLE: Final = "DRIVER_CONFIG_DIGEST"
 DRA_OPERATORS: Final = ("app", "nvidia-dra-driver-kubelet-plugin")
 """The DRA plugin that the GPU Operator runs itself, for a GPUCluster."""
 DRA_SELECTORS: Final = (("nvidia-dra-driver-gpu-component", "kubelet-plugin"), DRA_OPERATORS)
-"""Any of these makes a pod a DRA plugin, in any namespace: both charts (new and old), and the operator's own."""
+"""Any of these makes a pod a DRA plugin, where those run: both charts (new and old), and the operator's own."""
 DRA_NAMESPACES: Final = ("nvidia-dra-driver-gpu", "nvidia-dra-driver", "dra-driver-nvidia-gpu")
 """Where its charts, and people, put the DRA driver; the operator's own is in the operator's namespace."""
 DRA_NAMES: Final = frozenset({"nvidia-dra-driver-gpu", "dra-driver-nvidia-gpu"})

@@ -37,6 +37,8 @@ class Where:
     """The operator's."""
     home: str
     """Ours."""
+    dra: tuple[str, ...] = ()
+    """Where DRA plugins run, beside the operator's; none for where their charts put them."""
 
 
 class Found(Protocol):
