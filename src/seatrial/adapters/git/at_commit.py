@@ -72,7 +72,7 @@ class _Look:
                 )
             if int(size) + sum(map(len, found.values())) > bytes_max:
                 raise FileUnusable(f"{self._shown} has more than {bytes_max} bytes of files at {self._commit[:12]}.")
-            found[name] = self._git("cat-file", "blob", sha).out
+            found[name] = self._git("cat-file", "blob", "--end-of-options", sha).out
         if not found:
             raise FileUnusable(
                 f"{self._shown} has no files of facts in {path or 'its root'} at {self._commit[:12]}. "
@@ -86,7 +86,8 @@ class _Look:
 
     def _listed(self, path: str) -> list[tuple[str, str, str, str, str]]:
         """Mode, kind, object, size and name of each thing there."""
-        out = self._git("ls-tree", "-z", "-l", "--full-tree", self._commit, *(["--", path] if path else [])).out
+        where = ["--", path] if path else []
+        out = self._git("ls-tree", "-z", "-l", "--full-tree", "--end-of-options", self._commit, *where).out
         rows = []
         for line in out.decode("utf-8", errors="replace").split("\0"):
             if line:
@@ -97,7 +98,7 @@ class _Look:
 
     def _fetch(self) -> None:
         form = ["--object-format=sha256"] if len(self._commit) == 64 else []
-        self._must(self._run(["init", "--quiet", "--bare", *form, str(self._folder)]))
+        self._must(self._run(["init", "--quiet", "--bare", *form, "--end-of-options", str(self._folder)]))
         alone = self._remote(["--depth=1"], self._commit)
         if not alone.is_good:  # a server may give away nothing but what its branches and tags name
             every = self._remote([], "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
@@ -105,7 +106,8 @@ class _Look:
                 raise answers.remote_error(every.err, url=self._shown, branch="") or GitUnavailable(
                     f"{self._shown} could not be fetched: {answers.reason(every.err)}. Try git ls-remote."
                 )
-        known = self._run([f"--git-dir={self._folder}", "cat-file", "-e", f"{self._commit}^{{commit}}"])
+        there = ("cat-file", "-e", "--end-of-options", f"{self._commit}^{{commit}}")
+        known = self._run([f"--git-dir={self._folder}", *there])
         if not known.is_good:
             raise GitUnavailable(
                 f"{self._shown} has no commit {self._commit} on a branch or a tag. Check the commit: git log."

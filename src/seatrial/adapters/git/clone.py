@@ -201,8 +201,9 @@ class Clone:
         new = self._folder / "clone.new"
         _remove(new)
         try:
-            self._must(["init", "--quiet", str(new)])
-            self._must([f"--git-dir={new / '.git'}", "remote", "add", "origin", self.remote.url])
+            self._must(["init", "--quiet", "--end-of-options", str(new)])
+            origin = ("remote", "add", "--end-of-options", "origin", self.remote.url)
+            self._must([f"--git-dir={new / '.git'}", *origin])
             self._fetch(new / ".git")
         except _Broken as err:
             raise GitUnavailable(f"No clone of {self.shown_url} could be made in {self._folder}: {err}.") from err
@@ -219,7 +220,8 @@ class Clone:
         done = self._run(
             [
                 f"--git-dir={git_dir}",
-                *("fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head", "origin"),
+                *("fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head"),
+                *("--end-of-options", "origin"),
                 f"+refs/heads/{branch}:{self.tracking}",
                 f"+refs/heads/{OURS}/*:refs/remotes/origin/{OURS}/*",
                 "+refs/tags/*:refs/tags/*",

@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 20
 def text_at(path: Path, revision: str) -> str | None:
     """The file's text at a revision; None where it did not exist then. GitUnavailable where Git cannot say."""
     # `rev:./name` counts from the folder Git runs in, so the root of the repository need not be known.
-    shown = _git(path, "show", f"{revision}:./{path.name}")
+    shown = _git(path, "show", "--end-of-options", f"{revision}:./{path.name}")
     if shown.is_good:
         return shown.text
     known = _git(path, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

@@ -44,26 +44,27 @@ class Past:
 
     def head(self) -> str:
         """The commit that the remote's branch is at."""
-        return self._clone.git("rev-parse", "--verify", self._clone.tracking).line
+        return self._clone.git("rev-parse", "--verify", "--end-of-options", self._clone.tracking).line
 
     def resolve(self, ref: str) -> str:
         """What a ref names; empty when there is none."""
-        return self._clone.attempt("rev-parse", "--verify", "--quiet", ref).line
+        return self._clone.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", ref).line
 
     def is_known(self, commit: str) -> bool:
         """Whether the clone has a commit."""
-        return self._clone.attempt("cat-file", "-e", f"{commit}^{{commit}}").is_good
+        return self._clone.attempt("cat-file", "-e", "--end-of-options", f"{commit}^{{commit}}").is_good
 
     def is_part_of(self, commit: str, head: str) -> bool:
         """Whether a commit is part of the history that ends at a head."""
         # A commit that is not even known is no part either: all of the branch's history is here.
-        return self.is_known(commit) and self._clone.attempt("merge-base", "--is-ancestor", commit, head).is_good
+        asked = ("merge-base", "--is-ancestor", "--end-of-options", commit, head)
+        return self.is_known(commit) and self._clone.attempt(*asked).is_good
 
     def commits(self, rollout: str, revisions: str) -> tuple[OurCommit, ...]:
         """A rollout's commits among revisions, oldest first."""
         listed = self._clone.git(
             *("log", "-z", "--topo-order", "--reverse", "--encoding=UTF-8", "--format=%H%n%ct%n%B"),
-            *("--fixed-strings", f"--grep={messages.ROLLOUT}: {rollout}", revisions, "--"),
+            *("--fixed-strings", f"--grep={messages.ROLLOUT}: {rollout}", "--end-of-options", revisions, "--"),
         )
         found = []
         for record in listed.text.split("\0"):
@@ -84,7 +85,7 @@ class Past:
         """What is proposed on branches of this rollout, and not part of the remote's branch yet."""
         under = f"refs/remotes/origin/{proposals.branch_of(rollout, '')}"
         waiting = []
-        for ref in self._clone.git("for-each-ref", "--format=%(refname)", under).text.split():
+        for ref in self._clone.git("for-each-ref", "--format=%(refname)", "--end-of-options", under).text.split():
             step = ref.removeprefix(under)
             found = self.find(rollout, step, f"{head}..{ref}")
             if found is None or self.find(rollout, step, head) is not None or self.is_brought_in(ref, head):
@@ -94,7 +95,7 @@ class Past:
 
     def is_brought_in(self, branch: str, head: str) -> bool:
         """Whether merging would change nothing: merged in a way that left the name of the step behind."""
-        merged = self._clone.attempt("merge-tree", "--write-tree", head, branch)
+        merged = self._clone.attempt("merge-tree", "--write-tree", "--end-of-options", head, branch)
         return merged.is_good and merged.line == self.resolve(f"{head}^{{tree}}")
 
     def tags(self, rollout: str) -> tuple[OurTag, ...]:
@@ -117,7 +118,8 @@ class Past:
         """These commits in the order of history; refused where one is not part of it."""
         # By the order of history and not by date: two commits of one second have the same date.
         wanted = set(commits)
-        ordered = [sha for sha in self._clone.git("rev-list", "--topo-order", head).text.split() if sha in wanted]
+        every = self._clone.git("rev-list", "--topo-order", "--end-of-options", head).text.split()
+        ordered = [sha for sha in every if sha in wanted]
         if missing := [sha for sha in dict.fromkeys(commits) if sha not in set(ordered)]:
             raise SetupInvalid(
                 f"{short(missing)} cannot be undone: not part of {self._remote.branch} of {self._clone.shown_url}. "
@@ -127,7 +129,7 @@ class Past:
 
     def proposal(self, branch: str, commit: str, *, is_merged: bool = False) -> Proposal:
         """What a branch of ours proposes."""
-        message = self._clone.git("show", "--no-patch", "--format=%B", commit).text
+        message = self._clone.git("show", "--no-patch", "--format=%B", "--end-of-options", commit).text
         return proposals.describe(message, branch=branch, base=self._remote.branch, commit=commit, is_merged=is_merged)
 
 

@@ -4,6 +4,10 @@ Git starts programs of its own (ssh, HTTP, hooks, gpg), and they hold its output
 past the deadline all of them end together, and none can ask at somebody's terminal. What an answer means is not known
 here.
 
+Law of every caller: a word that somebody else chose (branch, tag, commit, path, address) stands behind
+`--end-of-options`, or behind `--` where git knows no other: it is a word then, also where it begins with a dash.
+tests/adapters/git/test_words.py holds them to it.
+
 Tests: tests/adapters/git/test_process.py
 """
 

@@ -200,7 +200,7 @@ class Repository:
         head = self._past.head()
         message = messages.compose("A trial that is not pushed", "", messages.trailers(rollout, step))
         nobody = Author(name="seatrial", email="seatrial@localhost")
-        tree = self._clone.git("rev-parse", "--verify", f"{head}^{{tree}}").line
+        tree = self._clone.git("rev-parse", "--verify", "--end-of-options", f"{head}^{{tree}}").line
         made = self._clone.git(
             "commit-tree", tree, "-p", head, "-F", "-", stdin=message.encode(), env=_variables(nobody)
         ).line
@@ -287,7 +287,9 @@ class Repository:
 
     def _undone(self, head: str, rollout: str, step: str, commits: Sequence[str], subject: str, body: str) -> str:
         ordered = self._past.newest_first(head, commits)
-        subjects = [self._clone.git("show", "--no-patch", "--format=%s", sha).line for sha in ordered]
+        subjects = [
+            self._clone.git("show", "--no-patch", "--format=%s", "--end-of-options", sha).line for sha in ordered
+        ]
         message = messages.compose(
             subject or messages.revert_subject(subjects),
             body,
@@ -296,9 +298,9 @@ class Repository:
         )
         self._clean(head)
         for sha in ordered:
-            parents = self._clone.git("show", "--no-patch", "--format=%P", sha).line.split()
+            parents = self._clone.git("show", "--no-patch", "--format=%P", "--end-of-options", sha).line.split()
             mainline = ("--mainline", "1") if len(parents) > 1 else ()
-            done = self._clone.attempt("revert", "--no-commit", *mainline, sha)
+            done = self._clone.attempt("revert", "--no-commit", *mainline, "--end-of-options", sha)
             if not done.is_good:
                 raise self._conflict(done.err, sha, ordered, rollout, step, message)
         return self._write(message, f"Nothing is left to undo of {short(ordered)}: it was undone already")
@@ -351,7 +353,7 @@ class Repository:
         subject, _, body = message.strip().partition("\n")
         text = messages.compose(subject, body, messages.trailers(rollout))
         done = self._clone.attempt(
-            *("tag", "--annotate", "--cleanup=whitespace", "--file=-", name, commit),
+            *("tag", "--annotate", "--cleanup=whitespace", "--file=-", "--end-of-options", name, commit),
             stdin=text.encode(),
             env=self._identity(),
         )
@@ -361,21 +363,22 @@ class Repository:
                 f"Git made no tag {name} for {self._clone.shown_url}: {_all(done.err)}. "
                 "The signing key of this machine may be missing; nothing was written."
             )
-        return {f"refs/tags/{name}": (self._clone.git("rev-parse", "--verify", f"refs/tags/{name}").line, "")}
+        made = self._clone.git("rev-parse", "--verify", "--end-of-options", f"refs/tags/{name}").line
+        return {f"refs/tags/{name}": (made, "")}
 
     def _signs_tags(self) -> bool:
         return self._clone.is_set("tag.gpgSign") or self._clone.is_set("tag.forceSignAnnotated")
 
     def _signature(self, tag: str) -> str:
-        return self._clone.git("for-each-ref", "--format=%(contents:signature)", f"refs/tags/{tag}").line
+        shown = ("for-each-ref", "--format=%(contents:signature)", "--end-of-options", f"refs/tags/{tag}")
+        return self._clone.git(*shown).line
 
     def _push(self, refs: Mapping[str, tuple[str, str]], head: str, *options: str) -> None:
         """Push every ref from what we saw (nothing, if empty) to what we made; all of them or none."""
         leases = [f"--force-with-lease={ref}:{old}" for ref, (_, old) in refs.items()]
         atomic = ("--atomic",) if len(refs) > 1 else ()
-        done = self._clone.push(
-            *options, *atomic, *leases, "origin", *(f"{new}:{ref}" for ref, (new, _) in refs.items())
-        )
+        pushed = (f"{new}:{ref}" for ref, (new, _) in refs.items())
+        done = self._clone.push(*options, *atomic, *leases, "--end-of-options", "origin", *pushed)
         rejected = answers.rejection(done.text, done.err) if not done.is_good else None
         if rejected is None:
             return
@@ -394,7 +397,7 @@ class Repository:
 
     def _clean(self, head: str) -> None:
         """Bring the files and the index of the clone back to the remote's; tags go with the next fetch."""
-        self._clone.git("checkout", "--quiet", "--force", "--detach", head)
+        self._clone.git("checkout", "--quiet", "--force", "--detach", head, "--")  # it knows no --end-of-options
         self._clone.git("clean", "--quiet", "-ffdx")
 
     def _identity(self) -> dict[str, str]:

@@ -62,13 +62,15 @@ def file_at(clone: Clone, commit: str, path: str) -> File | None:
     _refuse_odd(clone, commit, path, entry)
     if entry.size > BYTES_MAX:
         raise FileUnusable(f"{path} at {commit[:12]} has {entry.size} bytes; a text of versions has a few thousand.")
-    return File(mode=entry.mode, text=_text(clone.git("cat-file", "blob", entry.sha).out, path, commit))
+    return File(
+        mode=entry.mode, text=_text(clone.git("cat-file", "blob", "--end-of-options", entry.sha).out, path, commit)
+    )
 
 
 def paths_under(clone: Clone, commit: str, folder: str) -> tuple[str, ...]:
     """Every plain file below a folder as of a commit; none where there is no such folder."""
     check_path(folder)
-    listed = clone.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", f"{folder}/").out
+    listed = clone.git("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, "--", f"{folder}/").out
     rows = [row.decode("utf-8").split("\t", 1) for row in listed.split(b"\0") if row]
     return tuple(path for about, path in rows if about.split()[0] not in (Mode.LINK, Mode.SUBMODULE))
 
@@ -86,7 +88,7 @@ def _text(raw: bytes, path: str, commit: str) -> str:
 
 
 def _entry(clone: Clone, commit: str, path: str) -> _Entry | None:
-    listed = clone.git("ls-tree", "-z", "-l", "--full-tree", commit, "--", path).out
+    listed = clone.git("ls-tree", "-z", "-l", "--full-tree", "--end-of-options", commit, "--", path).out
     if not listed:
         return None
     mode, _, sha, size = listed.split(b"\t", 1)[0].decode("ascii").split()
@@ -96,7 +98,7 @@ def _entry(clone: Clone, commit: str, path: str) -> _Entry | None:
 def _refuse_odd(clone: Clone, commit: str, path: str, entry: _Entry) -> None:
     match entry.mode:
         case Mode.LINK:
-            target = clone.git("cat-file", "blob", entry.sha).text
+            target = clone.git("cat-file", "blob", "--end-of-options", entry.sha).text
             raise FileUnusable(f"{path} at {commit[:12]} is a link to {target!r}. Name the file itself.")
         case Mode.SUBMODULE:
             raise FileUnusable(f"{path} at {commit[:12]} is a submodule. Name its own repository, and a file in it.")
