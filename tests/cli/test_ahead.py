@@ -72,8 +72,6 @@ def test_a_rollout_without_a_canary_has_its_nodes_ahead() -> None:
     assert plain(0, 2) == ""
 
 
-def test_how_long_it_takes_comes_with_what_that_rests_on() -> None:
-    assert left(Outlook(seconds=720.0, rests_on="the pace of 3 nodes")) == "about 12 min left (the pace of 3 nodes)"
-    assert (
-        left(Outlook(seconds=60.0, is_floor=True, rests_on="the bake alone")) == "at least 1 min left (the bake alone)"
-    )
+def test_how_long_it_takes_is_a_floor_where_something_cannot_be_known() -> None:
+    assert left(Outlook(seconds=720.0, rests_on="the pace of 3 nodes")) == "about 12 min"
+    assert left(Outlook(seconds=60.0, is_floor=True, rests_on="the bake alone")) == "at least 1 min"

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+LEAST_ROOM: Final = 30
+"""What a sentence gets on however narrow a terminal: a word on each line helps nobody."""
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -57,6 +62,21 @@ def counting() -> Iterator[Callable[[str, int], None]]:
     finally:
         if is_watched:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def wrapped(text: str, width: int, *, first: str = "", then: str = "") -> list[str]:
+    """A sentence whole, in as many lines as it needs, each behind its margin; without a width it is one line."""
+    if not width:
+        return [f"{first}{text}"]
+    room = max(len(then) + LEAST_ROOM, width)
+    return textwrap.wrap(
+        text,
+        room,
+        initial_indent=first,
+        subsequent_indent=then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
 
 
 def columns(rows: Iterable[Sequence[str]]) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
 
 HEAD: Final = ("NAME", "TARGET", "PHASE", "DONE", "WHY", "LOOKED", "AGE")
+INDENT: Final = "    "
 WIDE: Final = ("STATE", "CANARY", "MODE", "AFTER", "PAUSED")
 
 
@@ -130,11 +131,6 @@ def describe(args: argparse.Namespace) -> int:
     return ending.exit_of(found)
 
 
-def _who(name: str, *, is_held: bool) -> str:
-    """Who said something: by their own name where the chart's policy holds them to it, else as they claim."""
-    return name if name and is_held else f"{name} (claimed)" if name else "somebody"
-
-
 def _page(found: Look, rollout: Rollout, width: int, *, is_held: bool) -> Iterator[str]:
     from seatrial.cli.show import history, standing
     from seatrial.cli.show import watch as rollout_watch
@@ -145,16 +141,13 @@ def _page(found: Look, rollout: Rollout, width: int, *, is_held: bool) -> Iterat
     if conditions:
         yield ""
         yield ink.paint("Conditions:", "bold")
+        told: set[str] = set()
         for each in conditions:
             yield f"  {each['type']} {each['status']}, {each['reason']}, since {each['lastTransitionTime']}"
-            yield f"    {each.get('message', '')}"
-    said = rollout.spec.get("said") or ()
-    if said:
-        yield ""
-        yield ink.paint("Said:", "bold")
-        told = [(each["at"], _who(each.get("by", ""), is_held=is_held), each["what"]) for each in said]
-        yield from (f"  {line}" for line in terminal.columns(told).splitlines())
-    rows = [*history.table((rollout,))]
+            if each.get("message", "") not in told:
+                yield from terminal.wrapped(each.get("message", ""), width, first=INDENT, then=INDENT)
+            told.add(each.get("message", ""))
+    rows = [*history.table((rollout,), is_held=is_held)]
     if rows:
         yield ""
         yield ink.paint("History:", "bold")

@@ -14,7 +14,7 @@ from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Point, RolloutPhase
 from seatrial.core.text.names import a_few
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 NAMED_MAX = 4
 ASKED_BEFORE = {
@@ -62,9 +62,8 @@ def plain(to_come: int, parallel_max: int) -> str:
 
 
 def left(outlook: Outlook) -> str:
-    """How long it will take yet, and why we believe that."""
-    how = "at least" if outlook.is_floor else "about"
-    return f"{how} {span(outlook.seconds)} left ({outlook.rests_on})"
+    """How long it will take yet."""
+    return f"{'at least' if outlook.is_floor else 'about'} {span(outlook.seconds)}"
 
 
 def _rest_of(phase: RolloutPhase, record: CampaignRecord, waves: Sequence[int]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Show what rollouts did, phase by phase: when, how long it took, and why."""
+"""Show what rollouts did, phase by phase, and what people said to them: when, how long it took, and why."""
 
 # Tests: tests/cli/test_history.py
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
-DELETING = "deleting"
+DELETING, SAID = "deleting", "–"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +31,11 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import picking
+    from seatrial.app.rollout import picking, signing
     from seatrial.cli import terminal
 
-    every = finished(picking.listed(cluster_options.cluster_of(args)))
+    cluster = cluster_options.cluster_of(args)
+    every = finished(picking.listed(cluster))
     chosen = (picking.meant(every, args.name),) if args.name else every
     chosen = tuple(each for each in chosen if args.selector.matches(each.raw["metadata"].get("labels") or {}))
     if formats.is_document(args.output):
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if args.output == formats.NAME:
         formats.print_names(formats.ROLLOUT, (each.name for each in chosen))
         return ExitCode.OK
-    rows = [*table(chosen)]
+    is_held = finished(signing.is_held(cluster)) if any(each.spec.get("said") for each in chosen) else False
+    rows = [*table(chosen, is_held=is_held)]
     if not rows:
         print("No rollout has written anything down yet.", file=sys.stderr)
         return ExitCode.OK
@@ -62,31 +64,54 @@ def as_data(rollouts: Iterable[Rollout]) -> list[dict[str, Any]]:
             "since": each.since,
             "deleted": each.deleted or None,
             "turns": each.campaign.get("history") or [],
+            "said": each.spec.get("said") or [],
         }
         for each in sorted(rollouts, key=lambda each: (each.created, each.name))
     ]
 
 
-def table(rollouts: Iterable[Rollout]) -> Iterable[tuple[str, ...]]:
-    """One row for each turn; a rollout without a campaign has one for its state, one that is being deleted one more."""
+def table(rollouts: Iterable[Rollout], *, is_held: bool = True) -> Iterable[tuple[str, ...]]:
+    """One row for each turn and for each word of a person's, the oldest rollout first."""
     for each in sorted(rollouts, key=lambda each: (each.created, each.name)):
-        turns: list[dict[str, Any]] = each.campaign.get("history") or []
-        if not turns and each.phase:
-            yield _when(each.since), each.name, each.target, each.phase, "", ""
-        ends = [*(str(turn.get("at", "")) for turn in turns[1:]), ""]
-        for turn, end in zip(turns, ends, strict=False):
-            at = str(turn.get("at", ""))
-            why = str(turn.get("why", ""))
-            yield _when(at), each.name, each.target, str(turn.get("phase", "")), _lasted(at, end), why
-        if each.deleted:
-            yield (
-                _when(each.deleted),
+        said = [
+            (
+                _when(word["at"]),
                 each.name,
                 each.target,
-                DELETING,
+                SAID,
                 "",
-                f"ask what it waits for: `seatrial why {each.name}`",
+                f"{who(word.get('by', ''), is_held=is_held)} {word['what']}",
             )
+            for word in each.spec.get("said") or ()
+        ]
+        # Whoever said something in the second in which a phase began said it before: the phase follows.
+        yield from sorted((*said, *_turns(each)), key=lambda row: row[0])
+
+
+def who(name: str, *, is_held: bool) -> str:
+    """Who said something: by their own name where the chart's policy holds them to it, else as they claim."""
+    return name if name and is_held else f"{name} (claimed)" if name else "somebody"
+
+
+def _turns(each: Rollout) -> Iterable[tuple[str, ...]]:
+    """One row for each phase; without a campaign one for its state, and one more while it is being deleted."""
+    turns: list[dict[str, Any]] = each.campaign.get("history") or []
+    if not turns and each.phase:
+        yield _when(each.since), each.name, each.target, each.phase, "", ""
+    ends = [*(str(turn.get("at", "")) for turn in turns[1:]), ""]
+    for turn, end in zip(turns, ends, strict=False):
+        at = str(turn.get("at", ""))
+        why = str(turn.get("why", ""))
+        yield _when(at), each.name, each.target, str(turn.get("phase", "")), _lasted(at, end), why
+    if each.deleted:
+        yield (
+            _when(each.deleted),
+            each.name,
+            each.target,
+            DELETING,
+            "",
+            f"ask what it waits for: `seatrial why {each.name}`",
+        )
 
 
 def _when(text: str) -> str:

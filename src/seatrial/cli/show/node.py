@@ -19,7 +19,9 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import node_data
 from seatrial.core.errors import SeatrialError
+from seatrial.core.holds import HoldCode
 from seatrial.core.text import spans
+from seatrial.core.words import causes
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from seatrial.core.model.seen.nodes import NodeSeen
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
+WAITING_IN_LINE = causes.QUEUEING - {HoldCode.SKIPPED}
+"""Whose turn comes by itself; who is left out was left out by somebody."""
 
 
 class NodeRefused(SeatrialError):  # noqa: N818  a refusal about a name, in the trade's words
@@ -51,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formats.add_output(listing, formats.WIDE, formats.NAME)
     cluster_options.add_selector(listing, "only nodes with these labels")
     listing.add_argument("--state", default="", metavar="STATE", help="only nodes in this state")
-    listing.add_argument("--held", action="store_true", help="only nodes that wait for something")
+    listing.add_argument(
+        "--held", action="store_true", help="only nodes that something holds up; not those whose turn has not come"
+    )
     for name, text in (
         ("retry", "try failed nodes again"),
         ("skip", "leave nodes out"),
@@ -136,7 +142,8 @@ def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Hold], args: argp
     if not args.selector.matches(node.facts.labels):
         return False
     is_gpu_node = node.record is not None or node.facts.driver is not None or _is_member(found, node.name)
-    return node.name in holds if args.held else is_gpu_node
+    held = holds.get(node.name)
+    return (held is not None and held.code not in WAITING_IN_LINE) if args.held else is_gpu_node
 
 
 def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_wide: bool) -> list[str]:

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.awaiting import finished
-from seatrial.cli import formats, program
+from seatrial.cli import formats, program, terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree, watch
+
+MARGIN = " " * 10
+"""As wide as the words in the margin."""
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -38,6 +41,14 @@ class Page:
     names: Sequence[str] = ()
     notes: Sequence[str] = ()
     """For people only, beside the page."""
+    is_prose: bool = False
+    """Sentences behind a word in the margin: on a terminal they are wrapped, and never cut."""
+
+    def lines_in(self, width: int) -> list[str]:
+        """The lines as a terminal of this width takes them; where nobody reads it on one, as they are."""
+        if not width or not self.is_prose:
+            return list(self.lines)
+        return [part for line in self.lines for part in terminal.wrapped(line, width, then=MARGIN)]
 
 
 def show(page: Page, output: str) -> int:
@@ -47,7 +58,7 @@ def show(page: Page, output: str) -> int:
     elif output == formats.NAME:
         formats.print_names(page.kind, page.names)
     else:
-        print("\n".join(page.lines), end="\n" if page.lines else "")
+        print("\n".join(page.lines_in(watch.width_of(sys.stdout))), end="\n" if page.lines else "")
         for note in page.notes:
             print(note, file=sys.stderr)
     return page.code
@@ -111,7 +122,8 @@ class Screen:
     def _draw(self, page: Page, place: watch.InPlace) -> None:
         size, ink = watch.size_of(sys.stdout), watch.ink_of(sys.stdout)
         width = program.room(sys.stdout, size.columns - 1)
-        place.draw(tree.fits([tree.cut(line, width, ink) for line in page.lines], max(2, size.lines - 1), ink))
+        lines = [tree.cut(line, width, ink) for line in page.lines_in(width)]
+        place.draw(tree.fits(lines, max(2, size.lines - 1), ink))
 
     def _print(self, page: Page) -> None:
         if formats.is_document(self._output):

@@ -5,7 +5,6 @@ Law of this file: a look in, lines or data out. Tests: tests/cli/test_status.py,
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from seatrial.app import waits
 from seatrial.app.outcome import done_of, left_behind
 from seatrial.cli.show import ending
 from seatrial.cli.show import tree as rollout_tree
-from seatrial.cli.terminal import columns
+from seatrial.cli.terminal import columns, wrapped
 from seatrial.core.budget import capacity, losses
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text.moments import moment
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from seatrial.app.looking import Look
     from seatrial.app.waits import Waits
     from seatrial.cli.show.tree import Ink
+    from seatrial.core.model.instants import Instant
     from seatrial.core.model.policy import Limits
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.core.model.seen.rollouts import Waiting
@@ -121,7 +121,7 @@ def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) ->
         f"Leader    {waits.leader_text(found)}",
         *_told_of(found, found.sight, waiting, named_max),
         "",
-        *_waiting(groups, named_max, ink, width),
+        *_waiting(groups, named_max, ink, width, found.at),
     ]
     return [*_campaign(found, ink, width), *page]
 
@@ -156,7 +156,7 @@ def _campaign(found: Look, ink: Ink, width: int) -> list[str]:
     """Where the campaign stands, before what is told of every rollout."""
 
     picture = rollout_picture.picture_of(found)
-    return [*rollout_tree.tree(picture, ink, width), ""] if picture is not None else []
+    return [*rollout_tree.tree(picture, ink, width, has_waits=False), ""] if picture is not None else []
 
 
 def _limits(limits: Limits) -> str:
@@ -174,7 +174,7 @@ def _without_rollout(found: Look) -> Iterator[str]:
     yield "Drivers   " + (", ".join(texts) or "no nodes seen")
 
 
-def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width: int) -> Iterator[str]:
+def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width: int, at: Instant) -> Iterator[str]:
     """Who waits and why, the root cause first; sentences are wrapped where there is a width, and never cut."""
 
     if not groups:
@@ -183,13 +183,6 @@ def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width
     yield "Waiting:"
     for group in groups:
         whom = a_few(group.nodes, named_max or len(group.nodes), count=group.count)
-        yield ink.paint(f"  {group.code} ({whom})", "bold")
+        yield ink.paint(f"  {group.code} ({whom})", "bold") + rollout_tree.times(group, at)
         for text in (f"{group.why}.", group.next_step):
-            yield from textwrap.wrap(
-                text,
-                max(30, width) if width else len(text) + 8,
-                initial_indent="    ",
-                subsequent_indent="    ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+            yield from wrapped(text, width, first="    ", then="    ")

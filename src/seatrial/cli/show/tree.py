@@ -12,18 +12,19 @@ those that are worth a person's eye have a line. Tests: tests/cli/test_rollout_t
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from seatrial.app.outcome import Outcome
 from seatrial.app.picture import NodeLine, Picture
+from seatrial.cli import terminal
 from seatrial.cli.show import ahead
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
+from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import spans
@@ -92,13 +93,13 @@ _NODES: Final = {
 }
 
 
-def tree(picture: Picture, ink: Ink, width: int = 0) -> list[str]:
-    """The lines of a picture, none longer than `width` when one is given."""
+def tree(picture: Picture, ink: Ink, width: int = 0, *, has_waits: bool = True) -> list[str]:
+    """The lines of a picture, none longer than `width` when one is given; why it waits may stand elsewhere."""
     lines = [*_head(picture, ink, width)]
     branches = [
         branch
         for branch in (
-            ("waits", [*_waits(picture, ink)]),
+            ("waits", [*_waits(picture, ink)] if has_waits else []),
             ("canary", [*_canary(picture, ink)]),
             ("gates", [*_gates(picture, ink)]),
             ("bake", [*_bake(picture, ink)]),
@@ -124,7 +125,7 @@ def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
         if not width or "\033" in line or len(line) <= room:
             yield line
             continue
-        yield from textwrap.wrap(line, max(20, room), break_long_words=False, break_on_hyphens=False)
+        yield from terminal.wrapped(line, room)
 
 
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,9 +142,8 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
         phase = f"Paused in {record.paused_in.value} for {age}"
-    yield f"{phase}{_left(picture)}; {picture.who_moves} ({picture.mode})"
-    if picture.source:
-        yield ink.paint(picture.source, "faint")
+    yield f"{phase}{_left(picture)}"
+    yield ink.paint("; ".join(filter(None, (f"{picture.who_moves} ({picture.mode})", picture.source))), "faint")
     if record.why:
         yield ink.paint(f"undone because {record.why}", "bad")
     if record.rejected not in ("", record.why):
@@ -151,7 +151,8 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
 
 
 def _left(picture: Picture) -> str:
-    return f", {ahead.left(picture.outlook)}" if picture.outlook is not None else ""
+    found = picture.outlook
+    return f", {ahead.left(found)} left ({found.rests_on})" if found is not None else ""
 
 
 def _path(picture: Picture, ink: Ink, width: int) -> str:
@@ -303,15 +304,20 @@ def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
 
 
 def _told(told: Told, picture: Picture, ink: Ink) -> Iterator[str]:
-    times = []
-    if told.since is not None and picture.at - told.since >= 1:
-        times.append(f"for {spans.span(picture.at - told.since)}")
-    if told.until is not None and told.until > picture.at:
-        times.append(f"looks again or gives up within {spans.span(told.until - picture.at)}")
     whom = f" on {a_few(told.nodes, 2, count=told.count)}" if isinstance(told, Waiting) else ""
-    yield ink.paint(str(told.code), "held") + whom + (f" ({', '.join(times)})" if times else "")
+    yield ink.paint(str(told.code), "held") + whom + times(told, picture.at)
     yield f"{told.why}."
     yield f"{ink.sign('to')} {told.next_step}"
+
+
+def times(told: Told, at: Instant) -> str:
+    """Since when, and until when at most."""
+    said = []
+    if told.since is not None and at - told.since >= 1:
+        said.append(f"for {spans.span(at - told.since)}")
+    if told.until is not None and told.until > at:
+        said.append(f"looks again or gives up within {spans.span(told.until - at)}")
+    return f" ({', '.join(said)})" if said else ""
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
 from seatrial.core.text import spans
+from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from seatrial.cli.show.pages import Page
     from seatrial.core.actions.action import Action
     from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.rollouts import Told
     from seatrial.ports import Sight
 
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
+NAMED_MAX = 4
 ANSWERS = ("Answer", "Next", "Gate", "Ahead", "Refused", "Failed", "Undone")
 
 
@@ -145,12 +148,19 @@ def describe_rollout(found: Look) -> list[str]:
         lines.append(f"Source    {picture.source}")
     if record.why:
         lines.append(f"Undone    {record.why}")
-    answers = [f"Answer    {waits.sentence(intent.rollout, each, found.at)}" for each in picture.told]
+    answers = [f"Answer    {waits.sentence(_whom(intent.rollout, each), each, found.at)}" for each in picture.told]
     answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
     if not answers:
         answers = ["Answer    it has ended." if picture.is_ended else "Answer    it waits for nothing: it is moving."]
     ended = [] if picture.is_ended else [said]
     return [*lines, *answers, *map(_gate, found.gate_pods), *_ahead(picture), *ended]
+
+
+def _whom(rollout: str, told: Told) -> str:
+    """Who waits: the rollout as a whole, or nodes of it."""
+    from seatrial.core.model.seen.rollouts import Waiting
+
+    return a_few(told.nodes, NAMED_MAX, count=told.count) if isinstance(told, Waiting) else rollout
 
 
 def _nodes_ahead(sight: Sight) -> Iterator[str]:
@@ -181,7 +191,7 @@ def _ahead(picture: Picture) -> Iterator[str]:
     if text:
         yield f"Ahead     {text}"
     if picture.outlook is not None:
-        yield f"Left      {ahead.left(picture.outlook)}"
+        yield f"Left      {ahead.left(picture.outlook)} ({picture.outlook.rests_on})"
     elif not picture.is_ended:
         yield "Left      not known: it depends on what it waits for"
 
