@@ -127,7 +127,7 @@ def test_an_old_status_says_whether_anybody_vouches_for_it(age: float, leader: L
     waiting = waits.waits_of(found)
     assert waiting is not None
     assert says in waits.as_of(found, waiting)
-    assert waits.is_stale(found, waiting) == ("no longer" in says)
+    assert waits.is_stale(found, waiting) == ("out of date" in says)
 
 
 def test_a_rollout_that_has_ended_is_not_called_old() -> None:

@@ -58,7 +58,7 @@ def test_hours_are_drawn_to_one_scale_and_told_as_sentences() -> None:
 def test_losses_are_drawn_beside_the_one_that_is_asked() -> None:
     measured = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
     lines = bake.page_of(a_look(RolloutPhase.BAKING, record={"compared": measured})).lines
-    (asked,) = (line for line in lines if line.split()[:2] == ["to", "exclude"])
+    (asked,) = (line for line in lines if line.split()[:2] == ["to", "rule"])
     (drawn,) = (line for line in lines if line.strip().startswith("matrix-fp32 of c "))
     assert asked.count("█") == bake.WIDTH // bake.LOSSES_SHOWN
     assert 0 < drawn.count("█") < asked.count("█")

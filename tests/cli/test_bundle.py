@@ -87,7 +87,7 @@ def test_own_values_are_laid_over_ours(matrix: Path) -> None:
         (["bundle", "--entry", "current", "--deployer", "fleet", "-o", "stack"], "there is no 'fleet' here"),
         (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--values", "a"], "RELEASE=FILE"),
         (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--path", "../x"], "not a folder of a"),
-        (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--nodes", "-1"], "no count"),
+        (["bundle", "--entry", "current", "--deployer", "helm", "-o", "stack", "--nodes", "-1"], "not a number"),
     ],
 )
 def test_a_wrong_call_writes_nothing(

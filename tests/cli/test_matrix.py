@@ -319,6 +319,6 @@ def test_add_makes_an_entry_of_another_and_touches_no_other_line(
     ]
     capsys.readouterr()
     assert main(["matrix", "add", "canary"]) == ExitCode.ERROR
-    assert "There is an entry canary already. Change it with `seatrial matrix set canary" in capsys.readouterr().err
+    assert "There is already an entry canary. Change it with `seatrial matrix set canary" in capsys.readouterr().err
     assert main(["matrix", "add", "rollback", "--from", "planned"]) == ExitCode.ERROR
     assert file.read_text() == text

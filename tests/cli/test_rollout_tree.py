@@ -88,7 +88,7 @@ def test_a_bake_that_compares_says_what_it_excludes() -> None:
     measured = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
     found = drawn(a_picture(RolloutPhase.BAKING, record={"baked_until": 950.0, "compared": measured}))
     assert "1 figure compared: a loss of more than 0." in found
-    assert "% is excluded: `seatrial bake explain`" in found
+    assert "% is ruled out: `seatrial bake explain`" in found
 
 
 def test_a_document_says_what_is_compared_in_short() -> None:

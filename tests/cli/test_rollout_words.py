@@ -59,7 +59,7 @@ def test_a_blank_ends_the_image_of_a_gate_since_images_have_colons_of_their_own(
         (words.count, "many", "such as 3"),
         (words.label, "pool", "key=value"),
         (words.window, "Sat 22:00", "22:00-04:00"),
-        (words.window, "Caturday 22:00-04:00", "no day"),
+        (words.window, "Caturday 22:00-04:00", "not a weekday"),
         (words.window, "Sat 24:00-04:00", "22:00-04:00"),
         (words.gate, "smoke", "NAME=IMAGE"),
         (words.gate, "Smoke=x", "small letters"),

@@ -74,7 +74,7 @@ def test_a_rollout_that_is_done_says_that_nobody_waits(show: Show) -> None:
     code, text = show(a_look(builders.a_snapshot(builders.a_well_node("n1", NodePhase.UPGRADE_DONE))))
     assert code is ExitCode.OK
     assert "spring to driver 580.105.08: done" in text
-    assert text.endswith("Nobody waits.\n")
+    assert text.endswith("Nothing is waiting.\n")
 
 
 def test_a_failed_node_is_not_under_way_and_the_rollout_waits_for_somebody(show: Show) -> None:

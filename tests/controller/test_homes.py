@@ -75,7 +75,7 @@ def subjects(remote: Bare, count: int = 9) -> list[str]:
         (matrix_of(), EntrySeen(driver=NEW.version)),
         (matrix_of(more="    bad: too slow\n"), EntrySeen(driver=NEW.version, bad="too slow")),
         (None, EntrySeen(problem="m.yaml is gone")),
-        (matrix_of().partition("  canary")[0], EntrySeen(problem="m.yaml has no entry 'canary' any more")),
+        (matrix_of().partition("  canary")[0], EntrySeen(problem="m.yaml no longer has an entry 'canary'")),
         (
             matrix_of().partition("  canary")[0] + "  canary:\n    status: testing\n",
             EntrySeen(problem="m.yaml: canary names no driver"),
@@ -150,8 +150,8 @@ async def test_publishing_changes_one_value_in_one_commit(stage: tuple[Bare, Per
     assert remote.text(PUBLISHED) == policy_of(NEW.version)
     assert remote.message() == (
         f"Driver {NEW.version} for the canary n1\n\n"
-        f"It replaces {OLD.version}. Only n1 moves now; the others follow\n"
-        "once it has passed smoke and has been healthy for 48 hours.\n\n"
+        f"It replaces {OLD.version}. Only n1 moves now; the others follow once it has\n"
+        "passed smoke and has been healthy for 48 hours.\n\n"
         f"Seatrial-Rollout: {ROLLOUT}\nSeatrial-Step: canary"
     )
     assert (await home.look(NOW)).steps == ((PublishStep.CANARY, remote.head()),)

@@ -214,7 +214,7 @@ async def test_whatever_becomes_of_the_matrix_is_seen(stage: tuple[Bare, Person]
         ada.write(MATRIX, matrix_of(more="    bad: the vendor called it back\n"), "Rejected by a person")
         await watch.until(lambda facts: facts.bad == "the vendor called it back")
         ada.write(MATRIX, matrix_of().partition("  canary")[0], "Nothing to try")
-        await watch.until(lambda facts: facts.problem == f"{MATRIX} has no entry 'canary' any more")
+        await watch.until(lambda facts: facts.problem == f"{MATRIX} no longer has an entry 'canary'")
         git(ada.clone, "rm", "-q", MATRIX)
         ada_text = "The matrix lives elsewhere now"
         git(ada.clone, "commit", "-q", "-m", ada_text)

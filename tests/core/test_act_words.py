@@ -84,10 +84,10 @@ LINES: list[tuple[Action, str]] = [
         RestartPod(node="n1", attempt=1, operand=Operand.DRA_PLUGIN, namespace="ns", pod="dra", uid="u"),
         "pod/ns/dra: delete, so that its DaemonSet starts a new dra-plugin",
     ),
-    (REQUEST, "nodemaintenance/seatrial-n1: ask the maintenance operator to empty node/n1"),
+    (REQUEST, "nodemaintenance/seatrial-n1: ask the maintenance operator to drain node/n1"),
     (
         replace(REQUEST, joins="9"),
-        "nodemaintenance/seatrial-n1: join the request to the maintenance operator to empty node/n1",
+        "nodemaintenance/seatrial-n1: join the request to the maintenance operator to drain node/n1",
     ),
     (RELEASE, "nodemaintenance/seatrial-n1: tell the maintenance operator that node/n1 may return to service"),
     (WriteRolloutRecord(record=LEDGER), "gpurollout/spring status: its record, may be disrupted: n1"),

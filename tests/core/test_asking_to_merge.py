@@ -224,7 +224,7 @@ def test_a_request_says_the_plan_the_evidence_and_what_comes_of_it() -> None:
     for part in ("### The plan", f"`{POLICY}` gets {NEW.version}", "### The evidence", "smoke on n1: passed"):
         assert part in said.body
     for part in (
-        f"n1 well for {span(172_800.0)}",
+        f"n1 healthy for {span(172_800.0)}",
         "### What happens then",
         "seatrial rollout abort spring",
         "Seatrial-Step",

@@ -112,7 +112,7 @@ def test_a_canary_that_nobody_sees_is_why_nothing_counts(has_looked: bool) -> No
     looked = Stretch(since=silent.watched_until, until=silent.watched_until, nodes=(lack,))
     course = after(a_record(exposed=silent), TelemetryFacts(stretch=looked if has_looked else None))
     (held,) = [each for each in course.holds if each.code is HoldCode.TELEMETRY_MISSING]
-    assert ("n1: load: its exporter is silent" if has_looked else "n1: nobody has looked yet") in why_of(held)
+    assert ("n1: load: its exporter is silent" if has_looked else "n1: no look yet") in why_of(held)
     assert "exporter" in next_step(held)
     assert held.until is not None
 

@@ -33,7 +33,7 @@ def test_a_failed_node_that_we_closed_stays_closed_and_says_how_to_open_it() -> 
     node = a_node(phase=NodePhase.UPGRADE_FAILED, is_cordoned=True)
     assert node.record is not None
     why = why_kept(replace(node, record=replace(node.record, is_cordon_ours=True, reason="validation-timeout")))
-    assert "not proven: validation-timeout" in why
+    assert "not validated: validation-timeout" in why
     assert "kubectl uncordon n1" in why
 
 

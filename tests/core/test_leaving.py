@@ -254,7 +254,7 @@ def test_a_campaign_that_leaves_takes_its_marks_off_and_tells_what_stays() -> No
     steps = ((PublishStep.CANARY, "c1"),)
     clean = a_deleted_campaign(RolloutPhase.WAVING, a_done_node(), a_node("n2"), source=a_source(steps=steps))
     assert written_off(clean, LEAVE) == (
-        f"{POLICY} carries {NEW.version}, and carried {OLD.version} before",
+        f"{POLICY} has {NEW.version}, and had {OLD.version} before",
         "the commits c1 stay in the repository",
         f"1 of 2 nodes run {NEW.version}: n1",
     )

@@ -480,7 +480,7 @@ def test_a_round_that_takes_longer_than_it_may_is_not_looked_at_without_a_pause(
         ((waiting(),), "canary n1 is gone"),
         ((canary(is_requested=True),), "somebody asked for another upgrade of canary n1"),
         ((a_node(phase=NodePhase.UPGRADE_REQUIRED),), "canary n1 is being upgraded again"),
-        ((an_old_node(phase=NodePhase.UPGRADE_DONE),), "canary n1 does not run 580.105.08 any more"),
+        ((an_old_node(phase=NodePhase.UPGRADE_DONE),), "canary n1 no longer runs 580.105.08"),
     ],
 )
 def test_a_canary_that_is_another_than_it_was_begins_anew(

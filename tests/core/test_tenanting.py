@@ -57,7 +57,7 @@ def row(detail: str, at: float) -> GateResult:
 
 
 def test_nobody_there_is_waited_for_and_then_unknown() -> None:
-    assert (asked().verdict, asked().detail) == (GateVerdict.PENDING, "0 of 1 pods of team=vision run there")
+    assert (asked().verdict, asked().detail) == (GateVerdict.PENDING, "0 of 1 pod with team=vision running there")
     assert asked(at=1199.0).verdict is GateVerdict.PENDING
     assert asked(at=1200.0).verdict is GateVerdict.UNKNOWN
 
@@ -66,7 +66,7 @@ def test_who_runs_has_to_go_on_for_so_long() -> None:
     first = asked(work(), at=10.0)
     assert (first.verdict, first.detail) == (
         GateVerdict.PENDING,
-        "1 of 1 pods of team=vision run there: jobs/train-0",
+        "1 of 1 pod with team=vision running there: jobs/train-0",
     )
     seen = row(first.detail, 10.0)
     assert asked(work(), before=seen, at=609.0).verdict is GateVerdict.PENDING
@@ -90,12 +90,12 @@ def test_when_it_is_another_pod_the_time_begins_anew() -> None:
     ids=["somebody else's", "not ready", "leaving", "without a GPU", "a probe of ours"],
 )
 def test_pods_that_do_not_count(pod: Pod) -> None:
-    assert asked(pod).detail == "0 of 1 pods of team=vision run there"
+    assert asked(pod).detail == "0 of 1 pod with team=vision running there"
 
 
 def test_as_many_as_are_asked_for_have_to_run_at_once() -> None:
     two = replace(VISION, tenant=Tenant(pod_selector="team=vision", pods=2))
-    assert asked(work(), gate=two).detail == "1 of 2 pods of team=vision run there"
+    assert asked(work(), gate=two).detail == "1 of 2 pods with team=vision running there"
     assert asked(work(0), work(1), gate=two).detail.endswith("jobs/train-0, jobs/train-1")
 
 

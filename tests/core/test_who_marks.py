@@ -122,7 +122,7 @@ def test_a_canary_that_nvidias_controller_gave_up_marks_since_nobody_knows_bette
 
 # ── more failures in the waves than may be ───────────────────────────────────────────────────────────────────────────
 
-BUDGET = "2 nodes failed in the waves, 1 may (maxFailed): n2, n3; n2: driver-timeout"
+BUDGET = "2 nodes failed in the waves, and the limit is 1 (maxFailed): n2, n3; n2: driver-timeout"
 
 
 def waving(*nodes: NodeSeen, **changes: Any) -> Snapshot:

@@ -99,7 +99,7 @@ def test_nodes_with_room_are_asked_at_once_and_who_is_at_work_stays_so(
     )
     (left,) = found["leftOut"]
     assert left["gate"] == "distributed on ganged-3"
-    assert "nobody is evicted for a gate" in left["why"]
+    assert "no pod is evicted for a gate" in left["why"]
     nothing_is_left(place)
 
 

@@ -68,7 +68,7 @@ class Log:
         """What came back of our acts, unless it was a plain yes."""
         for outcome in outcomes:
             if outcome.result is not Result.DONE:
-                self.say("act turned down", id=outcome.action.id, result=outcome.result, why=outcome.detail)
+                self.say("act refused", id=outcome.action.id, result=outcome.result, why=outcome.detail)
 
     def _holds(self, holds: Iterable[Hold]) -> None:
         held = {(hold.subject, hold.code): hold for hold in holds if hold.code not in PASSING}

@@ -29,7 +29,7 @@ def test_resuming_says_where_it_goes_on() -> None:
     paused.raw["status"]["campaign"]["pausedIn"] = "Baking"
     wish = wishing.resume(paused)
     assert wish.spec == {"paused": False}
-    assert "goes on in Baking" in wish.said
+    assert "continues in Baking" in wish.said
     assert wishing.resume(a_rollout()).spec is None
 
 
@@ -73,7 +73,7 @@ def test_an_undo_is_explained_before_it_is_asked_for() -> None:
     rollout.raw["status"]["counts"] = {"upgrade-done": 24}
     assert wishing.what_is_undone(rollout) == [
         "Undoing spring (Done, to driver 580.105.08) means:",
-        "  ClusterPolicy/gpu carries 570.124.06 again",
+        "  ClusterPolicy/gpu gets 570.124.06 again",
         "  its commits are reverted by one commit, and no others",
         "  nodes that were touched go back, with the same care and limits (24 are done now)",
         "  entry canary of the matrix is not marked bad; --mark-bad marks it, with your reason",

@@ -63,7 +63,7 @@ class Offer:
             used = self.gpu_count - self.free_count
             return (
                 f"it asks for {gate.gpus} GPUs, and {used} of the {self.gpu_count} of {self.node} are in use; "
-                "nobody is evicted for a gate"
+                "no pod is evicted for a gate"
             )
         return ""
 

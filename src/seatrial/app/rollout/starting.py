@@ -53,7 +53,7 @@ def read_rollout(path: str) -> dict[str, Any]:
     is_ours = isinstance(found, dict) and found.get("kind") == resources.KIND
     if not is_ours or not isinstance(found.get("spec"), dict) or found.get("apiVersion") != resources.API_VERSION:
         raise FileUnusable(
-            f"{path} is no {resources.KIND} of {resources.API_VERSION} with a spec. "
+            f"{path} is not a {resources.KIND} of {resources.API_VERSION} with a spec. "
             "`seatrial manifests crd` says what one looks like."
         )
     return dict(found)

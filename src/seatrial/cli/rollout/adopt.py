@@ -186,7 +186,7 @@ def _end(plan: AdoptionPlan, taken: Taken | None, output: str) -> int:
         formats.print_names(formats.ROLLOUT, [plan.rollout])
     if taken is not None and taken.changed:
         print(
-            f"seatrial: {', '.join(taken.changed)} changed meanwhile and would not become what was announced, "
+            f"seatrial: {', '.join(taken.changed)} changed in the meantime and would not become what was announced, "
             "so nothing was begun. Run this again to see what becomes of them now.",
             file=sys.stderr,
         )

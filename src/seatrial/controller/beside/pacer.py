@@ -104,7 +104,7 @@ class Pacer:
         try:
             self._observer.wrote_node(await pacing.do(self._client, paced.act))
         except errors.ClusterError as err:
-            self._log.say("wake turned down", node=paced.act.node, why=err)
+            self._log.say("wake refused", node=paced.act.node, why=err)
             self._memory = pace.noted(paced, time.time(), is_done=False)
         else:
             self._memory = pace.noted(paced, time.time(), is_done=True)

@@ -132,7 +132,7 @@ def on_node(action: NodeAct) -> OnNode:
             how = "join the request to" if joins else "ask"
             return OnNode(
                 where=f"nodemaintenance/{name}",
-                what=f"{how} the maintenance operator to empty node/{node}",
+                what=f"{how} the maintenance operator to drain node/{node}",
                 failed="Failed to request maintenance of the node, ",
             )
         case ReleaseMaintenance(name=name, node=node):

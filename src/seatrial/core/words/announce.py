@@ -103,9 +103,9 @@ def announce_state(before: str, record: RolloutRecord) -> tuple[Announcement, ..
 
 _PHASES: Final[Mapping[RolloutPhase, str]] = {
     RolloutPhase.PROPOSED: "checking whether it can begin",
-    RolloutPhase.CANARY: "{canaries} goes first",
-    RolloutPhase.GATING: "{canaries} runs the new driver, and the gates run",
-    RolloutPhase.BAKING: "every gate passed, and {canaries} bakes",
+    RolloutPhase.CANARY: "{canaries} {go} first",
+    RolloutPhase.GATING: "{canaries} {run} the new driver, and the gates run",
+    RolloutPhase.BAKING: "every gate passed, and {canaries} {bake}",
     RolloutPhase.WAVING: "{canaries} passed, and the fleet follows in waves",
     RolloutPhase.PROMOTING: "the last wave is over, and the version becomes production",
     RolloutPhase.DONE: "every node had its turn",
@@ -116,7 +116,10 @@ _PHASES: Final[Mapping[RolloutPhase, str]] = {
 
 
 def _names(record: CampaignRecord) -> dict[str, str]:
-    return {"canaries": ", ".join(record.canaries) or "nobody", "paused_in": record.paused_in or RolloutPhase.PROPOSED}
+    one = len(record.canaries) <= 1
+    verbs = {"go": "goes" if one else "go", "run": "runs" if one else "run", "bake": "bakes" if one else "bake"}
+    canaries = ", ".join(record.canaries) or "no node"
+    return {"canaries": canaries, "paused_in": record.paused_in or RolloutPhase.PROPOSED, **verbs}
 
 
 def _is_setback(turn: Turn, is_resumed: bool) -> bool:

@@ -143,10 +143,9 @@ def _switched(action: Publish) -> str:
     """What the driver manager is told, and what for."""
     if not action.switches:
         return ""
-    names = _listed(dict.fromkeys(each.name for each in action.switches))
-    return (
-        f"{names} are false, so that the driver manager does not uncordon nodes before their new driver is validated."
-    )
+    names = dict.fromkeys(each.name for each in action.switches)
+    told = f"{_listed(names)} {'is' if len(names) == 1 else 'are'} false"
+    return f"{told}, so that the driver manager does not uncordon nodes before their new driver is validated."
 
 
 def _canaries(record: CampaignRecord) -> str:

@@ -113,8 +113,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.EVICTING: says("waiting for {pods_text} to leave", "Nothing to do unless a pod hangs in Terminating."),
     HoldCode.SLIPPED_IN: says(
-        "somebody uncordoned the node while its driver was replaced, and {pods_text} started there; the node is "
-        "validated after eviction",
+        "somebody uncordoned the node while its driver was replaced, and {pods_text} started there; validation "
+        "waits until {count:it has|they have} left",
         "Nothing to do unless a pod hangs in Terminating or the node has failed: then delete the pods, or "
         "`seatrial node retry {subject}`. NVIDIA's driver manager uncordons nodes unless ENABLE_GPU_POD_EVICTION and "
         'ENABLE_AUTO_DRAIN are "false" in its env.',

@@ -328,7 +328,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "then continues without it; it follows when it can.",
     ),
     HoldCode.MEMBERS_WITHOUT_GPU: says(
-        "{count:member} {count:shows|show} no GPU and {count:gets|get} no driver: {nodes}; no wave waits for them",
+        "{count:member} {count:shows|show} no GPU and {count:gets|get} no driver: {nodes}; no wave waits for "
+        "{count:it|them}",
         "Narrow spec.nodeSelector, for example to nvidia.com/gpu.present: true, or leave them out with `seatrial node "
         "skip NODE`. If one has a GPU, check node feature discovery there.",
     ),

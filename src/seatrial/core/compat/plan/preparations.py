@@ -85,7 +85,7 @@ def _pause_pool(move: Move) -> Preparation | None:
     return Preparation(
         code="pause-machine-config-pool",
         sentence="Pause the MachineConfigPool of the GPU nodes; upgrade the control plane and the other pools; then "
-        f"one GPU node in a pool of its own; unpause when it has proved itself.{_extended(here, there)}",
+        f"one GPU node in a pool of its own; unpause when it has passed.{_extended(here, there)}",
         fact="openshift.upgrade_path",
     )
 

@@ -111,7 +111,7 @@ class Step:
         return self.rollback.way is not WayBack.OPEN
 
 
-BETWEEN: Final = "let it bake under load, then tag it in Git: the next step starts from a state that has proved itself"
+BETWEEN: Final = "let it bake under load, then tag it in Git: the next step starts from a state that is proven"
 """What is done after every step and before the next."""
 
 

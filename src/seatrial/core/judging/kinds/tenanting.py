@@ -22,7 +22,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.selectors import Selector
-from seatrial.core.text.names import a_few
+from seatrial.core.text.names import a_few, number_of
 
 
 def measured(
@@ -39,7 +39,7 @@ def measured(
     found = _pods(asked, facts)
     broken = [pod for pod in found if _has_restarted(pod, facts)]
     running = [pod for pod in found if pod.is_running]
-    told = f"{len(running)} of {asked.pods} pods of {asked.pod_selector} run there"
+    told = f"{len(running)} of {number_of(asked.pods, 'pod')} with {asked.pod_selector} running there"
     if broken:
         verdict, detail = GateVerdict.FAILED, f"{a_few(_named(broken))} restarted since the driver was loaded"
     elif len(running) < asked.pods:

@@ -37,8 +37,8 @@ def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.STALE_LABEL,
             component=Component.GPU_DRIVER,
-            message=f"Feature discovery started before the driver and labels {said}, which the driver pod does not "
-            "bear out: the label is old, or the old driver is still loaded.",
+            message=f"Feature discovery started before the driver and labels {said}, which the driver pod "
+            "contradicts: the label is old, or the old driver is still loaded.",
             evidence=(of_operands.DRIVER_LABEL, "Node label nvidia.com/gfd.timestamp", "start of nvidia-driver-ctr"),
             nodes=_names(nodes),
             since=_first(_driver_start(node) for node in nodes),
