@@ -27,6 +27,7 @@ from seatrial.core.words.commits import message_of, tag_message
 from tests.builders import NOW, a_campaign_record
 from tests.core import test_act_words, test_announce, test_commit_messages, test_conditions, test_proofs, test_speeds
 from tests.core.test_explain import real_hold
+from tests.words import surveying
 
 COUNTS: Final = ("0", "1", "2")
 COUNTED: Final = frozenset({"pods_text"})
@@ -159,6 +160,8 @@ PARTS: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "Commits and requests": committed,
     "Proofs": proven,
     "DRA plugins and NVIDIA's controller": beside,
+    "Audit": surveying.audited,
+    "Doctor": surveying.doctored,
     "Tables": tables,
 }
 

@@ -21,7 +21,7 @@ from seatrial.core.movers.pace.values import WaitCode
 from seatrial.core.survey.audit import findings
 from tests.cli.test_help import PARSERS, WIDTH_MAX
 from tests.core import test_act_words
-from tests.words import collecting
+from tests.words import collecting, surveying
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -55,3 +55,4 @@ def test_every_act_and_every_row_of_a_table_is_in_the_list() -> None:
     assert set(dra_words.SENTENCES) == set(Why)
     assert set(pace_words.SENTENCES) == set(WaitCode)
     assert set(findings.MEANINGS) == set(findings.FindingKind)
+    assert {each.kind for each in surveying.cases()} | surveying.RULED == set(findings.FindingKind)
