@@ -52,7 +52,7 @@ def test_the_status_is_shown_as_it_was_written_with_how_old_it_is(show: Show) ->
     code, text = show(a_rollout())
     assert code is ExitCode.FINDINGS, "every node is left out, so it is over as far as it goes by itself"
     assert "As of     12 s ago, by the controller\n" in text
-    assert "  skipped (n1, n2 and 896 more)\n    somebody marked it.\n    Take the mark off.\n" in text
+    assert "  skipped (n1, n2 and 896 more), for 1 min\n    somebody marked it.\n    Take the mark off.\n" in text
 
 
 def test_what_is_seen_from_here_does_not_overrule_what_was_written(show: Show) -> None:

@@ -135,7 +135,7 @@ def test_whoever_may_not_ask_about_others_does_not_know_and_may_start(start: Sta
 
 def test_without_a_controller_its_rights_are_not_known(start: Start) -> None:
     tried = start("--dry-run")
-    assert line_of(tried, "rights").startswith("not known  rights: no controller is to be seen here")
+    assert line_of(tried, "rights").startswith("not known  rights: no controller found here")
     assert line_of(tried, "fields").endswith("takes the rollout, and the version in ClusterPolicy/climb")
     assert line_of(tried, "image").startswith(("ok ", "not known  "))
     told = json.loads(start("--dry-run", "-o", "json").out)["checks"]

@@ -136,7 +136,7 @@ def test_a_change_in_the_cluster_is_told_until_the_time_is_up(
         assert main(["rollout", "get", "spring", how, "--timeout", "1s", *where]) == ExitCode.TIMEOUT
     said = capsys.readouterr()
     assert [count in said.out for count in ("3/8", "8/8")] == [how == "-w", True]
-    assert said.err == "seatrial: 1 s are over; they go on without us.\n"
+    assert said.err == "seatrial: 1 s are over; they continue without us.\n"
 
 
 def test_without_any_it_says_how_to_begin(call: Call, capsys: pytest.CaptureFixture[str]) -> None:

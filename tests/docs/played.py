@@ -35,6 +35,9 @@ NEVER_TWICE: Final = (
     (re.compile(r"\b[\w.]+-\d+-[0-9a-f]{8}\b"), "HOLDER"),
     (re.compile(r"\b\d+\.\d+ GPU-hours?"), "COST"),
     (re.compile(r"(?<=@)\d+\b"), "REVISION"),
+    (re.compile(r"\bround \d+\b"), "ROUND"),
+    (re.compile(r"[█▒░]+"), "BAR"),
+    (re.compile(r", looks again or gives up within SPAN"), ""),  # between two tries there is nothing to wait for
     (re.compile(r"/tmp/\S+?(?=[\s)]|$)"), "FOLDER"),
 )
 

@@ -107,4 +107,4 @@ async def test_where_nobody_answers_it_is_not_known() -> None:
 
 @pytest.mark.parametrize("name", ["", "nvcr.io/nvidia/driver:*", "nvcr.io/*/driver:1", "a b", "https://nvcr.io/a:1"])
 async def test_what_is_no_name_of_an_image_is_asked_of_nobody(name: str) -> None:
-    assert (await registry.look_up(name)).why == "that is no name of an image"
+    assert (await registry.look_up(name)).why == "that is not the name of an image"

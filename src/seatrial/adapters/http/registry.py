@@ -92,7 +92,7 @@ async def look_up(text: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> Fou
     """Whether this image is in its registry, as far as anybody may know."""
     image = _Image.parse(text)
     if image is None:
-        return _unknown("that is no name of an image")
+        return _unknown("that is not the name of an image")
     limit = aiohttp.ClientTimeout(total=timeout_seconds)
     try:
         async with aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as session:

@@ -100,5 +100,5 @@ async def _follow(
             async for every in picking.followed(cluster):
                 following.take(choose(every), datetime.now(UTC))
     except TimeoutError:
-        print(f"seatrial: {timeout_seconds} s are over; they go on without us.", file=sys.stderr)
+        print(f"seatrial: {timeout_seconds} s are over; they continue without us.", file=sys.stderr)
     return ExitCode.TIMEOUT

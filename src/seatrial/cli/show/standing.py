@@ -183,6 +183,6 @@ def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width
     yield "Waiting:"
     for group in groups:
         whom = a_few(group.nodes, named_max or len(group.nodes), count=group.count)
-        yield ink.paint(f"  {group.code} ({whom})", "bold") + rollout_tree.times(group, at)
+        yield ", ".join(filter(None, (ink.paint(f"  {group.code} ({whom})", "bold"), rollout_tree.times(group, at))))
         for text in (f"{group.why}.", group.next_step):
             yield from wrapped(text, width, first="    ", then="    ")

@@ -305,7 +305,8 @@ def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
 
 def _told(told: Told, picture: Picture, ink: Ink) -> Iterator[str]:
     whom = f" on {a_few(told.nodes, 2, count=told.count)}" if isinstance(told, Waiting) else ""
-    yield ink.paint(str(told.code), "held") + whom + times(told, picture.at)
+    said = times(told, picture.at)
+    yield ink.paint(str(told.code), "held") + whom + (f" ({said})" if said else "")
     yield f"{told.why}."
     yield f"{ink.sign('to')} {told.next_step}"
 
@@ -317,7 +318,7 @@ def times(told: Told, at: Instant) -> str:
         said.append(f"for {spans.span(at - told.since)}")
     if told.until is not None and told.until > at:
         said.append(f"looks again or gives up within {spans.span(told.until - at)}")
-    return f" ({', '.join(said)})" if said else ""
+    return ", ".join(said)
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -86,7 +86,9 @@ def node_page(found: Look, name: str) -> Page:
     key = data | {"hold": data["hold"] and data["hold"]["code"]}
     code = ExitCode.ERROR if found.faults else ExitCode.HELD if _is_unled(found, name) else ExitCode.OK
     pods = [(each.pod, each.state) for each in found.gate_pods if each.node == name]
-    return Page(lines=lines, data={"node": data, "answers": answers_of(lines)}, key=(key, pods), code=code)
+    return Page(
+        lines=lines, data={"node": data, "answers": answers_of(lines)}, key=(key, pods), code=code, is_prose=True
+    )
 
 
 def _is_unled(found: Look, name: str) -> bool:
@@ -114,7 +116,9 @@ def rollout_page(found: Look) -> Page:
     key = picture.key if picture is not None else answers_of(lines)
     code = ending.exit_of(found)
     pods = [(each.pod, each.state) for each in found.gate_pods]
-    return Page(lines=lines, data={"rollout": told, "answers": answers_of(lines)}, key=(key, pods), code=code)
+    return Page(
+        lines=lines, data={"rollout": told, "answers": answers_of(lines)}, key=(key, pods), code=code, is_prose=True
+    )
 
 
 def answers_of(lines: list[str]) -> list[dict[str, str]]:
