@@ -19,6 +19,8 @@ from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.node.phases import is_under_way
+from seatrial.core.text import spans
+from seatrial.core.text.names import number_of
 from seatrial.core.words import explain
 
 if TYPE_CHECKING:
@@ -133,7 +135,7 @@ class Teller:
         if record.phase is RolloutPhase.BAKING and hours >= self._hours_told + BAKE_TOLD_HOURS:
             self._hours_told += BAKE_TOLD_HOURS
             passed = sum(set(round_.values()) == {GateVerdict.PASSED} for round_ in self.chapter.rounds.values())
-            text = f"{self._hours_told} h of evidence, {passed} rounds of gates passed"
+            text = f"{spans.hours(self._hours_told)} of evidence, {number_of(passed, 'round')} of gates passed"
             self.line(self._world.time, "", text)
 
     def _tell_wait(self, holds: tuple[Hold, ...]) -> None:
