@@ -55,8 +55,8 @@ def test_a_layout_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         from_layout(tmp_path, f"sha256:{'0' * 64}")
     layout(tmp_path, FILES)
     for body, word in (
-        (b"[]", "no manifest"),
-        (b"x", "no JSON"),
+        (b"[]", "not a manifest"),
+        (b"x", "not JSON"),
         (b'{"manifests": []}', "an index"),
         (b'{"layers": []}', "with layers"),
         (json.dumps({"layers": [{"digest": "sha256:0"}]}).encode(), "Push files"),

@@ -155,10 +155,10 @@ async def test_an_authority_that_cannot_be_read_is_told(scene: Scene, tmp_path: 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("prometheus:9090", "no address"),
-        ("ftp://prometheus", "no address"),
-        ("https://prometheus?x=1", "no address"),
-        ("https://prometheus:port", "no address"),
+        ("prometheus:9090", "not an address"),
+        ("ftp://prometheus", "not an address"),
+        ("https://prometheus?x=1", "not an address"),
+        ("https://prometheus:port", "not an address"),
         ("https://me:word@prometheus", "A login in the address"),
         ("http://prometheus:9090", "readable on the way"),
     ],
