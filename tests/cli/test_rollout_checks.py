@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 
 from seatrial import manifests
 from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -42,9 +44,11 @@ def fleet(plane: ControlPlane) -> Iterator[Fleet]:
 def start(plane: ControlPlane, fleet: Fleet) -> Iterator[Start]:
     """Start a rollout as a person does; every rollout is gone afterwards."""
 
-    def call(*arguments: str, kubeconfig: Path = plane.kubeconfig) -> Said:
+    def call(*arguments: str, kubeconfig: Path = plane.kubeconfig, **environment: str) -> Said:
         words = ("rollout", "start", "spring", "--driver", NEW, "--selector", MEMBERS)
-        done = forked.run(*words, *arguments, "--kubeconfig", str(kubeconfig))
+        done = forked.run(
+            *words, *arguments, "--kubeconfig", str(kubeconfig), environment={**os.environ, **environment}
+        )
         return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
     yield call
@@ -55,8 +59,11 @@ def start(plane: ControlPlane, fleet: Fleet) -> Iterator[Start]:
 def a_controller(plane: ControlPlane, *arguments: str) -> Iterator[None]:
     """The Deployment of a controller, of which no pod is wanted: what it says of itself is all that is read."""
     labels = {"app.kubernetes.io/name": "seatrial", "app.kubernetes.io/component": "controller"}
-    container = {"name": "controller", "image": "seatrial:1", "args": ["controller", *arguments]}
-    pod = {"serviceAccountName": ACCOUNT, "containers": [container]}
+    mounts = [{"name": "git", "mountPath": "/secrets/git"}]
+    args = ["controller", *arguments]
+    container = {"name": "controller", "image": "seatrial:1", "args": args, "volumeMounts": mounts}
+    volume = {"name": "git", "secret": {"secretName": "ledge-git"}}
+    pod = {"serviceAccountName": ACCOUNT, "containers": [container], "volumes": [volume]}
     spec = {
         "replicas": 0,
         "selector": {"matchLabels": labels},
@@ -190,4 +197,45 @@ def test_a_repository_that_the_controller_does_not_speak_to_fails_and_one_that_i
         own = f"your own Git may push to main of {remote.path}"
         assert line_of(tried, "push") == f"not known  push: the controller holds the login; {own}"
     assert not (remote.path / "asked").exists(), "nothing was pushed, so no hook was asked"
+    assert rollouts(plane) == []
+
+
+def test_the_controllers_own_login_is_tried_where_its_secret_may_be_read(
+    start: Start, plane: ControlPlane, tmp_path: Path
+) -> None:
+    remote = bare(tmp_path)
+    remote.person().write("gpu.yaml", yaml.safe_dump(a_policy()))
+    grant(plane)
+    helper = "!f() { echo username=seatrial; echo password=open-sesame; }; f"
+    mine = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "credential.helper", "GIT_CONFIG_VALUE_0": helper}
+    login = {"username": "seatrial", "password": "yesterdays"}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ledge-git", "namespace": "seatrial"}}
+    with GitServer(root=tmp_path) as server:
+        git = (
+            "--publish",
+            "git",
+            "--publish-url",
+            f"{server.url}/fleet.git",
+            "--publish-path",
+            "gpu.yaml",
+            "--dry-run",
+        )
+        with a_controller(plane, f"--git-credentials={server.url}=/secrets/git", "--git-loopback-http"):
+            unread = start(*git, **mine)
+            assert unread.code == 0, unread.out + unread.err
+            assert line_of(unread, "push").startswith(
+                "not known  push: the controller holds the login; your own Git may"
+            )
+            plane.apply([{**secret, "stringData": login}])
+            wrong = start(*git, **mine)
+            assert wrong.code == 8, wrong.out + wrong.err
+            assert line_of(wrong, "push").startswith("fails      push: with the controller's login: ")
+            assert "yesterdays" not in wrong.out + wrong.err
+            plane.apply([{**secret, "stringData": {**login, "password": "open-sesame"}}])
+            right = start(*git, **mine)
+            assert right.code == 0, right.out + right.err
+            assert line_of(right, "push").startswith("ok         push: the controller's login may push to main of ")
+            remote.git("config", "http.receivepack", "false")
+            assert "403" in line_of(start(*git, **mine), "push")
+    plane.kubectl("delete", "secret", "ledge-git", "-n", "seatrial")
     assert rollouts(plane) == []
