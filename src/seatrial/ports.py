@@ -16,6 +16,7 @@ from seatrial.core.actions.at_home import HomeAct, Publish
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_nodes import AskCheckpoint, NodeAct
 from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
+from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates.telemetry import Telemetry
 from seatrial.core.model.instants import Instant
@@ -164,11 +165,15 @@ class CheckpointWebhook(Protocol):
         ...
 
 
+class JournalUnwritable(SeatrialError):  # noqa: N818
+    """The journal cannot be written now, and may be later: its disk is full, or not to be had."""
+
+
 class Journal(Protocol):
     """Remembers for people and for replay, never for deciding."""
 
     def append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
-        """Add one entry."""
+        """Add one entry; JournalUnwritable where that cannot be done now."""
         ...
 
 

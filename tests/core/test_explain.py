@@ -186,6 +186,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         a_snapshot(waiting(), freshness=(Freshness(source="pods", is_synced=False, heard_at=NOW),)),
         ALONE,
     ),
+    HoldCode.JOURNAL_UNWRITABLE: (
+        replace(a_snapshot(waiting()), journal_trouble="/var/lib/seatrial/a.jsonl: No space left on device"),
+        ALONE,
+    ),
     HoldCode.MODE_CONTRADICTION: (
         a_snapshot(waiting(), operator=OperatorFacts(kind="ClusterPolicy/gpu", is_auto_upgrading=True)),
         ALONE,

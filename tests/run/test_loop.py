@@ -10,18 +10,20 @@ import pytest
 
 from seatrial.core.actions.action import Action
 from seatrial.core.decide import Decision
+from seatrial.core.holds import HoldCode
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach
-from seatrial.ports import Outcome, Ports, Sight
+from seatrial.ports import JournalUnwritable, Outcome, Ports, Sight
 from seatrial.run import loop
 from seatrial.run.loop import (
     BREACH_SECONDS,
     BREATH_SECONDS_MAX,
     BREATH_SECONDS_MIN,
     IDLE_SECONDS,
+    JOURNAL_SECONDS,
     Report,
     run_forever,
     run_once,
@@ -268,3 +270,56 @@ def test_passes_that_are_due_at_once_and_do_nothing_get_rarer(monkeypatch: pytes
     monkeypatch.setattr(world, "wait", wait)
     run(world, Pages())
     assert waited == [*IDLE_SECONDS, IDLE_SECONDS[-1], IDLE_SECONDS[-1]]
+
+
+# ── a journal without room ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class FullPages(Pages):
+    """A journal whose disk is full after so many lines, until there is room again."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def append(self, at: float, kind: str, fields: Mapping[str, object]) -> None:
+        if len(self.entries) >= self.room:
+            raise JournalUnwritable("a.jsonl: No space left on device")
+        super().append(at, kind, fields)
+
+
+@pytest.mark.parametrize("room", range(6))
+def test_while_the_journal_is_full_nobody_is_disrupted_and_the_rollout_says_why_and_then_it_goes_on(room: int) -> None:
+    world, pages = a_world(), FullPages(room)
+    memory, recorder = Memory(0.0), Recorder(pages)
+    ports = world.ports(pages)
+    held = next(report for _ in range(200) if (report := step(ports, memory, recorder)).decision and is_held(report))
+    assert held.decision is not None
+    assert held.wake_at is not None
+    assert held.wake_at <= held.at + JOURNAL_SECONDS
+    before = world.nodes["n1"].facts.driver
+    for _ in range(20):
+        step(ports, memory, recorder)
+    assert world.nodes["n1"].facts.driver == before, "the driver is as it was"
+    told = world.rollout.summary
+    assert told is not None
+    assert "journal-unwritable" in dict(told.holds) or "journal-unwritable" in [each.code for each in told.waiting]
+
+    pages.room = 10**6
+    asyncio.run(run_forever(ports, memory, on_report=lambda _: None, is_over=lambda _: False, recorder=recorder))
+    assert world.nodes["n1"].record is not None
+    assert world.nodes["n1"].record.phase is NodePhase.UPGRADE_DONE
+    (gap,) = pages.of("gap")
+    assert gap["why"] == "a.jsonl: No space left on device"
+
+
+def step(ports: Ports, memory: Memory, recorder: Recorder) -> Report:
+    report = run_once(ports, memory, recorder)
+    asyncio.run(ports.clock.sleep(0.1))
+    asyncio.run(ports.observer.wait(report.wake_at))
+    return report
+
+
+def is_held(report: Report) -> bool:
+    stop = report.decision.stop if report.decision else None
+    return stop is not None and stop.code is HoldCode.JOURNAL_UNWRITABLE

@@ -19,6 +19,7 @@ class HoldCode(StrEnum):
     LEADERLESS = "leaderless"
     PAUSED = "paused"
     STALE_VIEW = "stale-view"
+    JOURNAL_UNWRITABLE = "journal-unwritable"
     MODE_CONTRADICTION = "mode-contradiction"
     NOBODY_MOVES = "nobody-moves"
     SANDBOXED = "sandboxed"

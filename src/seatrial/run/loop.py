@@ -1,5 +1,8 @@
 """The loop: observe → decide → check the promises → journal → execute. No rules of its own.
 
+Where the journal cannot be written, the pass is decided as one of which nothing can be told: that nobody is disrupted
+then is core's rule. What is done all the same goes without its lines, and the first line after it says since when.
+
 Whoever gives it a recorder can replay its passes later; the others pay nothing for it.
 
 Tests: tests/run/test_loop.py, and every simulated and real rollout.
@@ -7,18 +10,22 @@ Tests: tests/run/test_loop.py, and every simulated and real rollout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 from seatrial.core.actions.action import Action
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.instants import Instant
 from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach
-from seatrial.ports import Outcome, Ports, Sight
+from seatrial.ports import Journal, JournalUnwritable, Outcome, Ports, Sight
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
 
+Line: TypeAlias = tuple[str, Mapping[str, object]]
+"""Kind and fields of an entry of the journal."""
 BREATH = 9.0
 """A pass is followed by a pause this many times as long, so that deciding takes at most a tenth of a core."""
 BREATH_SECONDS_MIN, BREATH_SECONDS_MAX = 0.005, 1.0
@@ -26,6 +33,9 @@ IDLE_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """A pass that did nothing and wants another one at once gets it this much later, the more so the oftener it happens."""
 BREACH_SECONDS = 30.0
 """After a broken promise nothing is done; the situation is judged anew when it changes, or after this long."""
+
+JOURNAL_SECONDS = 10.0
+"""How often a journal that cannot be written is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,49 +47,91 @@ class Report:
     decision: Decision | None
     outcomes: tuple[Outcome, ...] = ()
     breaches: tuple[Breach, ...] = ()
+    journal_trouble: str = ""
+    """Why the journal could not be written, where it could not."""
 
     @property
     def wake_at(self) -> Instant | None:
         if self.breaches:
             return self.at + BREACH_SECONDS
-        return self.decision.wake_at if self.decision else None
+        due_at = self.decision.wake_at if self.decision else None
+        if self.journal_trouble:
+            return min(self.at + JOURNAL_SECONDS, due_at if due_at is not None else self.at + JOURNAL_SECONDS)
+        return due_at
 
 
 def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> Report:
     """One pass."""
     now = ports.clock.now()
-    outcomes = collect(ports, now)
+    pages = Pages(ports.journal, memory, now)
+    outcomes = ports.executor.collect()
+    for outcome in outcomes:
+        pages.write(_outcome_line(outcome))
     memory.learn(outcomes, now)
     sight = ports.observer.observe()
     if sight is None:
         memory.note(is_free=False)
-        return Report(at=now, sight=None, decision=None, outcomes=outcomes)
+        return Report(at=now, sight=None, decision=None, outcomes=outcomes, journal_trouble=memory.journal_trouble)
     memory.follow(sight.era, now)
     seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
     sight = replace(sight, seen=seen)
     decision = decide(seen, sight.intent, now, memory.worked_out)
-    if recorder is not None:
-        recorder.note(now, sight, decision)
+    if recorder is not None and not pages.are_written(partial(recorder.note, now, sight, decision)):
+        seen = replace(seen, journal_trouble=memory.journal_trouble)
+        sight = replace(sight, seen=seen)
+        decision = decide(seen, sight.intent, now, memory.worked_out)
     breaches = invariants.broken(seen, sight.intent, decision)
     memory.note(is_free=decision.is_free and not breaches)
     for breach in breaches:
-        ports.journal.append(
-            now, "breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail}
-        )
-    if not breaches:
-        for action in decision.actions:
-            ports.journal.append(now, "act", {"id": action.id, "act": type(action).__name__, **_facts_of(action)})
-            ports.executor.submit(action)
-    return Report(at=now, sight=sight, decision=decision, outcomes=outcomes, breaches=breaches)
+        pages.write(("breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail}))
+    for action in decision.actions if not breaches else ():
+        line = ("act", {"id": action.id, "act": type(action).__name__, **_facts_of(action)})
+        if not pages.write(line) and not seen.journal_trouble:
+            break  # decided as if it could be told; the next pass knows that it cannot
+        ports.executor.submit(action)
+    trouble = memory.journal_trouble
+    return Report(at=now, sight=sight, decision=decision, outcomes=outcomes, breaches=breaches, journal_trouble=trouble)
+
+
+class Pages:
+    """The journal in one pass: what cannot be written is remembered, and tried again by the next pass."""
+
+    def __init__(self, journal: Journal, memory: Memory, now: Instant) -> None:
+        self._journal, self._memory, self._now = journal, memory, now
+        if memory.journal_trouble:
+            gap: dict[str, object] = {"since": memory.journal_trouble_since, "why": memory.journal_trouble}
+            if self._is_done(lambda: journal.append(now, "gap", gap)):
+                memory.journal_trouble = ""
+
+    def write(self, line: Line) -> bool:
+        """Add a line; whether it was, which it is not while the journal is in trouble."""
+        return self.are_written(lambda: self._journal.append(self._now, *line))
+
+    def are_written(self, write: Callable[[], None]) -> bool:
+        """Whether somebody could write."""
+        return not self._memory.journal_trouble and self._is_done(write)
+
+    def _is_done(self, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except JournalUnwritable as err:
+            memory = self._memory
+            memory.journal_trouble_since = memory.journal_trouble_since if memory.journal_trouble else self._now
+            memory.journal_trouble = str(err)
+            return False
+        return True
 
 
 def collect(ports: Ports, now: Instant) -> tuple[Outcome, ...]:
-    """Take in how acts ended, and write it down."""
-    outcomes = ports.executor.collect()
+    """Take in how the last acts ended, and write it down where that can be done: no further pass does it."""
+    pages, outcomes = Pages(ports.journal, Memory(now), now), ports.executor.collect()
     for outcome in outcomes:
-        fields = {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
-        ports.journal.append(now, "outcome", fields)
+        pages.write(_outcome_line(outcome))
     return outcomes
+
+
+def _outcome_line(outcome: Outcome) -> Line:
+    return "outcome", {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
 
 
 async def run_forever(

@@ -67,6 +67,9 @@ class Memory:
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
         self._last_at = started_at
         self._era = 0
+        self.journal_trouble = ""
+        """Why the journal could not be written when we last tried; empty where it could."""
+        self.journal_trouble_since: Instant = 0.0
         self.worked_out = Remembered()
         """What `decide` need not work out again."""
 
@@ -109,6 +112,7 @@ class Memory:
             busy=busy | dict.fromkeys(in_flight),
             attentive_since=self._attentive_since,
             beat_seconds=self._beat_seconds,
+            journal_trouble=self.journal_trouble,
         )
 
     def _keep_up(self, now: Instant) -> None:

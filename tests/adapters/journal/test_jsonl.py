@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +17,7 @@ from seatrial.adapters.journal import jsonl, lines, reading
 from seatrial.adapters.journal.jsonl import JournalUnusable, JsonlJournal
 from seatrial.adapters.journal.lines import GENESIS
 from seatrial.adapters.journal.reading import first_broken_line
+from seatrial.ports import JournalUnwritable
 
 
 @pytest.fixture
@@ -215,4 +221,91 @@ def test_a_standby_follows_the_leader_into_its_next_file(path: Path) -> None:
         write_files(path, *"abcde")
         standby.append(2000.0, "act", {"id": "f"})
     assert ids(path) == ["e", "f"]
+    assert first_broken_line(path) is None
+
+
+# ── whose it is ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def modes(path: Path) -> dict[str, int]:
+    return {each.name: stat.S_IMODE(each.stat().st_mode) for each in sorted(path.parent.iterdir())}
+
+
+def test_nobody_but_its_owner_reads_a_journal_nor_what_was_put_aside_of_it(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with JsonlJournal(path, file_bytes_max=1) as journal:
+            for number in range(9):
+                journal.append(1000.0 + number, "act", {"id": f"a{number}"})
+                journal.turn(1000.0 + number)
+    finally:
+        os.umask(before)
+    found = modes(path)
+    assert len(found) > 1
+    assert set(found.values()) == {0o600}
+
+
+def test_files_of_a_release_that_left_them_open_are_closed(path: Path) -> None:
+    with JsonlJournal(path, file_bytes_max=1) as journal:
+        for number in range(6):
+            journal.append(1000.0 + number, "act", {"id": f"a{number}"})
+            journal.turn(1000.0 + number)
+    for each in path.parent.iterdir():
+        each.chmod(0o644)
+    write(path, "b")
+    assert set(modes(path).values()) == {0o600}
+
+
+# ── a full disk ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, of sixteen pages; only root can make one."""
+    disk = tmp_path / "small"
+    disk.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("only root can mount a disk")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Leave no room on it."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 1024)
+    return ballast
+
+
+def test_a_full_disk_is_told_and_once_there_is_room_the_chain_goes_on_with_no_line_torn(small: Path) -> None:
+    path = small / "journal.jsonl"
+    with JsonlJournal(path) as journal:
+        journal.append(1000.0, "act", {"id": "a"})
+        ballast = fill(small)
+        for _ in range(2):
+            with pytest.raises(JournalUnwritable, match=f"{path}: No space left on device"):
+                journal.append(1001.0, "act", {"id": "lost", "long": "x" * 5000})
+        ballast.unlink()
+        journal.append(1002.0, "act", {"id": "b"})
+    assert ids(path) == ["a", "b"]
+    assert first_broken_line(path) is None
+
+
+def test_a_full_disk_keeps_nobody_from_starting(small: Path) -> None:
+    ballast, path = fill(small), small / "journal.jsonl"
+    with JsonlJournal(path) as journal:
+        with pytest.raises(JournalUnwritable):
+            journal.append(1000.0, "act", {"id": "lost"})
+        ballast.unlink()
+        journal.append(1001.0, "act", {"id": "a"})
+        ballast = fill(small)
+        with pytest.raises(JournalUnwritable):
+            journal.append(1002.0, "act", {"id": "lost", "long": "x" * 5000})
+        ballast.unlink()
+        journal.append(1003.0, "act", {"id": "b"})
+    assert ids(path) == ["a", "b"]
+    assert [entry["file"] for entry in entries(path) if entry["kind"] == "head"] == [1]
     assert first_broken_line(path) is None

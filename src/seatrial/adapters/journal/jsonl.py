@@ -1,7 +1,9 @@
 """Writes the journal: JSON lines, each bound to the one before by a hash, so that a changed or missing line shows.
 
-For people and for replay, never for deciding. An act is written before it is done. A full file is put aside and the
-chain goes on in a new one, whose first line says what it hangs on:
+For people and for replay, never for deciding. An act is written before it is done. What was seen of a cluster is in
+here, so its files are their owner's alone (0600), those put aside too. A line that could not be written whole is cut
+off by the next that can: a full disk leaves no half of one behind, and the chain goes on. A full file is put aside and
+the chain goes on in a new one, whose first line says what it hangs on:
 
     journal.jsonl.000001   head(before: 000…) …… last ─┐
     journal.jsonl.000002   head(before: ◀──────────────┘) …… last ─┐
@@ -12,8 +14,12 @@ Reading is in reading.py, the form of a line in lines.py. Tests: tests/adapters/
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import stat
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -23,6 +29,7 @@ from seatrial.adapters.journal import lines
 from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.instants import Instant
+from seatrial.ports import JournalUnwritable
 
 __all__ = ["JournalUnusable", "JsonlJournal", "NoJournal", "first_broken_line"]
 
@@ -36,8 +43,13 @@ _OPENING: Final = b'{"at":'
 """How every line begins: half a line that does not is not ours to cut off."""
 
 
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a disk without room says: it may have some later, so it does not keep anybody from starting."""
+OWNERS_ALONE: Final = 0o600
+
+
 class JournalUnusable(SeatrialError):  # noqa: N818
-    """The journal cannot be written, or its end cannot be read."""
+    """What is there is no journal of ours, or cannot be one."""
 
 
 class JsonlJournal:
@@ -47,7 +59,8 @@ class JsonlJournal:
         self._path = path
         self._file_bytes_max = file_bytes_max
         self._files_kept = files_kept
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
+        self._is_entered = False
         self._chain = ""  # empty until the first entry
         self._journal = ""
         self._number = 0
@@ -57,14 +70,19 @@ class JsonlJournal:
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a+b")
+            self._file = self._opened()
+            for number in self._numbers():
+                _tighten(self._aside(number))
         except OSError as err:
-            raise self._unusable(err.strerror) from err
+            if err.errno not in FULL:
+                raise self._unusable(err.strerror) from err
+        self._is_entered = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_entered = False
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -80,7 +98,7 @@ class JsonlJournal:
         return bool(self._guarded(self._turn, at))
 
     def _guarded(self, do: Any, at: Instant, *arguments: Any) -> Any:
-        if self._file is None:
+        if not self._is_entered:
             raise RuntimeError("the journal is used outside of `with`")
         try:
             if not self._chain:
@@ -88,12 +106,14 @@ class JsonlJournal:
                 self._resume(at)
             return do(at, *arguments)
         except OSError as err:
-            raise self._unusable(err.strerror) from err
+            self._chain = ""  # half a line may be there: the next one looks where the last whole line ends
+            raise JournalUnwritable(f"{self._path}: {err.strerror}") from err
 
     def _append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
         line, chain = lines.seal(self._chain, {"at": at, "kind": kind, **fields})
-        self._open.write(line)
-        self._open.flush()
+        left = memoryview(line)
+        while left:
+            left = left[self._open.write(left) :]
         self._chain = chain
         self._size_bytes += len(line)
         self._longest_bytes = max(self._longest_bytes, len(line))
@@ -106,7 +126,8 @@ class JsonlJournal:
             raise self._unusable(f"it is full, and {aside.name}, where it belongs, is taken")
         self._open.close()
         self._path.rename(aside)
-        self._file = self._path.open("a+b")
+        self._file = None
+        self._file = self._opened()
         self._begin(at)
         for number in sorted(self._numbers())[: -self._files_kept]:
             self._aside(number).unlink(missing_ok=True)
@@ -124,8 +145,10 @@ class JsonlJournal:
 
     def _resume(self, at: Instant) -> None:
         """Go on behind the last whole line of what is there."""
-        self._open.close()
-        self._file = self._path.open("a+b")
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._file = self._opened()
         last, torn = _last_lines(self._open)
         if last:
             self._take_up(self._path, last)
@@ -136,6 +159,7 @@ class JsonlJournal:
         if not last:
             # The first file of all, or the one before was put aside and then we died.
             aside = max(self._numbers(), default=0)
+            self._number, self._journal = 0, ""
             if aside:
                 with self._aside(aside).open("rb") as file:
                     self._take_up(self._aside(aside), _last_lines(file)[0])
@@ -155,10 +179,16 @@ class JsonlJournal:
         self._chain = chain
 
     @property
-    def _open(self) -> BinaryIO:
+    def _open(self) -> FileIO:
         if self._file is None:
             raise RuntimeError("the journal is used outside of `with`")
         return self._file
+
+    def _opened(self) -> FileIO:
+        """The file, and nothing of it kept back: what is written is written, or said not to be."""
+        number = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, OWNERS_ALONE)
+        _tighten(self._path)
+        return FileIO(number, "a+")
 
     def _aside(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number:06}")
@@ -180,7 +210,14 @@ class NoJournal:
         """Forget it."""
 
 
-def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:
+def _tighten(path: Path) -> None:
+    """Take what others may do with a file of an older release; one of somebody else's is theirs to tighten."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        if stat.S_IMODE(path.stat().st_mode) & ~OWNERS_ALONE:
+            path.chmod(OWNERS_ALONE)
+
+
+def _last_lines(file: BinaryIO | FileIO) -> tuple[bytes, bytes]:
     """The last whole line, and what follows it without an end; read backwards, since a journal may be large."""
     start = file.seek(0, os.SEEK_END)
     tail = b""

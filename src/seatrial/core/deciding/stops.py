@@ -4,6 +4,7 @@
     contradicted, sandboxed       who is to move the nodes is not who does
     unguarded                     nothing holds the rollout there while we are at work
     blind                         a stream is not read to its end, or silent for too long
+    unwritable                    what is done could not be told afterwards
     not published                 the nodes would get another version
 
 Law of this file: a stop is about everybody; what one node waits for is said elsewhere. Tests: tests/core/test_decide.py
@@ -37,6 +38,7 @@ STOPS: Final = (
     HoldCode.NOBODY_MOVES,
     HoldCode.SANDBOXED,
     HoldCode.STALE_VIEW,
+    HoldCode.JOURNAL_UNWRITABLE,
     HoldCode.TARGET_NOT_PUBLISHED,
     HoldCode.UNGUARDED,
 )
@@ -68,6 +70,8 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
+    if seen.journal_trouble:
+        return hold(intent.rollout, HoldCode.JOURNAL_UNWRITABLE, why=seen.journal_trouble)
     # A campaign publishes by itself, scope by scope, and says what it waits for.
     unpublished = _not_published(by(seen.nodes, _carried), intent) if intent.campaign is None else None
     if unpublished is not None:

@@ -25,6 +25,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the view of {source} is out of date, and no node is disrupted on an old view",
         "This usually passes within a minute; if not, check the API server and the controller's log.",
     ),
+    HoldCode.JOURNAL_UNWRITABLE: says(
+        "the controller cannot write its journal ({why}), and disrupts nobody whom it could not tell of",
+        "Make room on the disk of `seatrial controller --journal`, and it goes on. In the chart that is "
+        "`journal.sizeLimit`, or a larger claim.",
+    ),
     HoldCode.MODE_CONTRADICTION: says(
         "NVIDIA's own upgrade controller is on ({owner} has autoUpgrade: true), and only one may move the nodes",
         "Set upgradePolicy.autoUpgrade to false on {owner} to let seatrial move the nodes, "

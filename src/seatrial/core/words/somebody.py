@@ -17,6 +17,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.MODE_CONTRADICTION,
         HoldCode.NOBODY_MOVES,
         HoldCode.SANDBOXED,
+        HoldCode.JOURNAL_UNWRITABLE,
         HoldCode.TARGET_NOT_PUBLISHED,
         HoldCode.AFTER_UNDONE,
         HoldCode.ACCESS_DENIED,

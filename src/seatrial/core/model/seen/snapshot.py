@@ -72,6 +72,8 @@ class Snapshot:
     """Seatrial itself goes: the rollout is left as a deleted one is, and stays."""
     predecessor: RolloutPhase | None = None
     """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""
+    journal_trouble: str = ""
+    """Why what we do cannot be written down at the moment, for whoever asked for a journal; empty where it can."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""
 
