@@ -108,6 +108,25 @@ def test_nobody_may_patch_pods_unless_asked_for() -> None:
     assert not [rule for rule in granted if "pods" in rule["resources"] and "patch" in rule["verbs"]]
 
 
+# ── where reports are ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_address_of_reports_is_handed_to_the_controller_as_it_is() -> None:
+    pattern = "https://reports.example/{rollout}"
+    # As JSON: `--set` takes braces for a list.
+    objects = rendered_with("--set-json", f'reports.urlPattern="{pattern}"')
+    (container,) = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    assert f"--report-url={pattern}" in container["args"]
+    (container,) = one(rendered(), "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    assert not [each for each in container["args"] if each.startswith("--report-url")]
+
+
+@pytest.mark.parametrize("pattern", ["https://reports.example/all", "reports/{rollout}"])
+def test_an_address_without_the_rollout_is_refused_by_the_schema(pattern: str) -> None:
+    with pytest.raises(RuntimeError, match="urlPattern"):
+        rendered_with("--set-json", f'reports.urlPattern="{pattern}"')
+
+
 # ── where gates run ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -30,7 +30,14 @@ def showing(*names: str, gates: tuple[str, ...] = ("smoke-train", "rdma"), **cha
     results = tuple(
         GateResult(gate=gate, node=name, round=49, verdict=GateVerdict.PASSED) for name in names for gate in asked
     )
-    found = {"canaries": names, "gates": results, "round": 49, "baked_seconds": 172_800.0, "date": "2026-10-01"}
+    found = {
+        "canaries": names,
+        "gates": results,
+        "round": 49,
+        "baked_seconds": 172_800.0,
+        "date": "2026-10-01",
+        "history": (),
+    }
     return a_campaign_record(RolloutPhase.WAVING, **(found | changes))
 
 

@@ -87,6 +87,8 @@ class Settings:
     """Seatrial itself goes: the rollout is left, and then we end."""
     suite_image: str = ""
     """What runs the gates that come with seatrial, where a rollout says no word about gates; empty asks none."""
+    report_url: str = ""
+    """The pattern of the address under which people find the report of a rollout; empty where there is none."""
     audit_seconds: float | None = None
     """How often the cluster is audited, for the metrics; None for never."""
     dra_namespaces: tuple[str, ...] = ()
@@ -251,6 +253,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
             suite_image=settings.suite_image,
+            report_url=settings.report_url,
         )
     )
     recorder = await stack.enter_async_context(

@@ -23,6 +23,7 @@ from seatrial.core.model.campaign import (
     Mode,
     Places,
     Point,
+    Spoken,
     Via,
     Waves,
 )
@@ -35,6 +36,7 @@ from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy,
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.selectors import Selector, drain_selector
 from seatrial.core.model.target import Target
+from seatrial.core.text import foreign
 
 NO_OPERATOR = OperatorFacts()
 NOW = datetime(2026, 3, 27, 15, 30, tzinfo=UTC).timestamp()
@@ -225,6 +227,25 @@ def test_who_says_no_word_about_gates_has_the_suite_of_the_controller_and_who_as
 
     assert campaign() == Campaign(suite_image="example.com/probes:1")
     assert campaign(gates=[]) == Campaign()
+
+
+def test_the_address_of_a_report_is_filled_in_for_each_campaign() -> None:
+    pattern = "https://reports.example/{rollout}/{target}"
+    found = read_intent(a_rollout(spec={"canary": {}}), NO_OPERATOR, NOW, report_url=pattern)
+    assert found.campaign is not None
+    assert found.campaign.report == f"https://reports.example/{found.rollout}/{found.target.driver}"
+    assert read_intent(a_rollout(), NO_OPERATOR, NOW, report_url=pattern).campaign is None
+
+
+def test_who_told_it_what_arrives_as_they_signed() -> None:
+    said = [
+        {"what": "approved waves", "by": "alice", "at": "2026-03-03T10:20:00Z"},
+        {"what": "paused\x00it", "at": "?"},
+    ]
+    assert a_campaign(said=said).said == (
+        Spoken(what="approved waves", by="alice"),
+        Spoken(what=foreign.line("paused\x00it")),
+    )
 
 
 def test_everything_that_is_asked_of_a_campaign_arrives() -> None:

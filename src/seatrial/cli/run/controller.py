@@ -71,6 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="15m",
         help="audit the cluster this often, and publish what is found as metrics (never)",
     )
+    rarely(parser).add_argument(
+        "--report-url",
+        type=_report_url,
+        default="",
+        metavar="PATTERN",
+        help="where you keep the pages of `seatrial report`, such as https://reports.example.com/{rollout}: commits "
+        "and pull requests name it (without one they carry a summary)",
+    )
     add_git_arguments(parser, parser)
     add_prometheus_arguments(parser)
 
@@ -195,6 +203,18 @@ def add_prometheus_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _report_url(text: str) -> str:
+    from seatrial.core.words import accounts
+
+    if not text:
+        return text  # there are no reports
+    try:
+        accounts.check_pattern(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pattern for addresses of reports: {str(err)[:-1]}") from err
+    return text
+
+
 def _seconds(text: str) -> int:
     if not text.isdecimal() or int(text) < LEASE_SECONDS_MIN:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, {LEASE_SECONDS_MIN} or more")
@@ -313,6 +333,7 @@ def run(args: argparse.Namespace) -> int:
         prometheus=cluster_options.prometheus_of(args),
         webhooks=allowed(args.gate_webhook),
         suite_image=args.probes_image,
+        report_url=args.report_url,
         audit_seconds=args.audit_every,
         pages=args.metrics_bind_address,
     )

@@ -12,6 +12,7 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.text import spans
+from seatrial.core.words import accounts
 
 if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
@@ -80,17 +81,12 @@ def table(rollouts: Iterable[Rollout], *, is_held: bool = True) -> Iterable[tupl
                 each.target,
                 SAID,
                 "",
-                f"{who(word.get('by', ''), is_held=is_held)} {word['what']}",
+                f"{accounts.who(word.get('by', ''), is_held=is_held)} {word['what']}",
             )
             for word in each.spec.get("said") or ()
         ]
         # Whoever said something in the second in which a phase began said it before: the phase follows.
         yield from sorted((*said, *_turns(each)), key=lambda row: row[0])
-
-
-def who(name: str, *, is_held: bool) -> str:
-    """Who said something: by their own name where the chart's policy holds them to it, else as they claim."""
-    return name if name and is_held else f"{name} (claimed)" if name else "somebody"
 
 
 def _turns(each: Rollout) -> Iterable[tuple[str, ...]]:

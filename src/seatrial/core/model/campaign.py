@@ -184,6 +184,15 @@ NOWHERE: Final = Places()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """What somebody told a rollout, for people; nothing is decided from it."""
+
+    what: str
+    by: str = ""
+    """Who, as they signed; empty where nobody did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """What a careful rollout is asked to do."""
 
@@ -221,6 +230,10 @@ class Campaign:
     after: str = ""
     """The rollout that has to be Done before this one begins; empty where it comes after none."""
     places: Places = NOWHERE
+    said: tuple[Spoken, ...] = ()
+    """Who told it what, oldest first."""
+    report: str = ""
+    """Where people find its report; empty where nobody says."""
 
     def rejects(self, record: CampaignRecord) -> bool:
         """Whether the way back marks the entry: for a verdict of ours, or because the person who undoes it says so."""

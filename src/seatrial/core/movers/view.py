@@ -46,6 +46,7 @@ from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
 from seatrial.core.text import spans
 from seatrial.core.words import commits, requests
+from seatrial.core.words.accounts import Tally
 
 SOURCE_SECONDS_MIN: Final = 300.0
 """How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
@@ -104,6 +105,14 @@ class View:
     def progress(self, name: str, version: str = "") -> Progress:
         """How a node stands towards the target, or another version."""
         return self.mover.progress(self.nodes[name], version or self.target)
+
+    def tally(self) -> Tally:
+        """How many nodes stand where towards the target, for those who are told."""
+        found = self.mover.standings(self.nodes, self.target)
+        done, failed, skipped = (
+            len(found.get(each, ())) for each in (Progress.DONE, Progress.FAILED, Progress.SKIPPED)
+        )
+        return Tally(done=done, failed=failed, skipped=skipped, total=len(self.nodes))
 
     def is_through(self, name: str) -> bool:
         """Whether a canary is done, or has only to be opened, which waits for its gates."""
@@ -191,7 +200,7 @@ class View:
         asked = self._asked(act) if isinstance(act, StepAct) else None
         if asked is not None:
             return asked
-        due = (commits.worded(act, self.intent, self.record),) if self.may_act(act.subject) else ()
+        due = (commits.worded(act, self.intent, self.record, self.tally),) if self.may_act(act.subject) else ()
         turned_down = self.turned_down((act,))
         if turned_down is not None:
             return due, (turned_down,)
@@ -210,7 +219,7 @@ class View:
             return (), (self.hold(HoldCode.FORGE_UNREACHABLE, step=step, why=source.forge_trouble),)
         if waiting is None:
             return None
-        message = requests.message_of(act, self.intent, self.record)
+        message = requests.message_of(act, self.intent, self.record, self.tally())
         mark = mark_in(message.body)
         if step in source.unasked or any(each.mark not in ("", mark) for each in opened):
             ask = AskToMerge(rollout=self.name, step=step, message=message)

@@ -14,9 +14,9 @@ Tests: tests/core/test_commit_messages.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, assert_never
+from typing import assert_never
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import (
@@ -31,22 +31,23 @@ from seatrial.core.actions.at_home import (
     StepAct,
 )
 from seatrial.core.actions.of_campaigns import CampaignAct
-from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase, Via
-from seatrial.core.model.gates.gate import READINESS, GateVerdict
+from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, Via
 from seatrial.core.model.intent import Intent
-
-NAMES_MAX: Final = 3
-HOUR_SECONDS: Final = 3600
-MINUTE_SECONDS: Final = 60
+from seatrial.core.words import accounts
+from seatrial.core.words.accounts import Tally
 
 
-def worded(action: CampaignAct, intent: Intent, record: CampaignRecord) -> CampaignAct:
-    """An act with the words of the commit it makes; one that makes none is as it was."""
+def worded(
+    action: CampaignAct, intent: Intent, record: CampaignRecord, tally: Callable[[], Tally] = Tally
+) -> CampaignAct:
+    """An act with the words of the commit it makes; one that makes none is as it was. `tally` counts the nodes."""
     match action:
         case Promote():
-            message = message_of(action, intent, record)
+            message = message_of(action, intent, record, tally())
             return replace(action, message=message, tag_message=tag_message(intent, record))
-        case Publish(via=Via.GIT) | MarkBad() | RevertCommits():
+        case RevertCommits():
+            return replace(action, message=message_of(action, intent, record, tally()))
+        case Publish(via=Via.GIT) | MarkBad():
             return replace(action, message=message_of(action, intent, record))
         case _:
             return action
@@ -63,8 +64,8 @@ def unworded(action: Action) -> Action:
             return action
 
 
-def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Message:
-    """The text of the commit that an act makes."""
+def message_of(action: StepAct, intent: Intent, record: CampaignRecord, tally: Tally | None = None) -> Message:
+    """The text of the commit that an act makes; what ends a rollout, well or not, says where its report is."""
     target = str(intent.target.driver)
     match action:
         case Publish(step=PublishStep.CANARY):
@@ -77,7 +78,7 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
                 subject=f"Driver {target} for the fleet",
                 body=_joined(
                     _replaced(action, record),
-                    _evidence(record),
+                    accounts.evidence(record),
                     "The others follow now, wave by wave.",
                     _switched(action),
                 ),
@@ -85,12 +86,20 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
         case Promote(date=date):
             return Message(
                 subject=f"Promote driver {target} to production",
-                body=_joined(f"The last wave finished on {date}.", _evidence(record), _left(record)),
+                body=_parts(
+                    _joined(f"The last wave finished on {date}.", accounts.evidence(record), accounts.left(record)),
+                    accounts.short(intent, record, tally),
+                ),
             )
         case MarkBad(why=why):
             return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
         case RevertCommits():
-            return Message(body=_joined(_because("Reverted", record.why), _mark(intent.campaign, record)))
+            return Message(
+                body=_parts(
+                    _joined(_because("Reverted", record.why), _mark(intent.campaign, record)),
+                    accounts.short(intent, record, tally),
+                )
+            )
         case _:
             assert_never(action)
 
@@ -98,7 +107,7 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
 def tag_message(intent: Intent, record: CampaignRecord) -> str:
     """The text of the tag: a subject, and what stands behind it."""
     head = f"Driver {intent.target.driver} in production since {record.date}"
-    return "\n\n".join(text for text in (head, _joined(_evidence(record), _left(record))) if text)
+    return _parts(head, _joined(accounts.evidence(record), accounts.left(record)))
 
 
 def _what_follows(intent: Intent, record: CampaignRecord) -> str:
@@ -108,35 +117,18 @@ def _what_follows(intent: Intent, record: CampaignRecord) -> str:
         return ""
     one = len(names) == 1
     who, have = ("it", "has") if one else ("they", "have")
-    asked = [f"passed {_listed(gate.name for gate in campaign.gates)}"] if campaign.gates else []
+    asked = [f"passed {accounts.listed(gate.name for gate in campaign.gates)}"] if campaign.gates else []
     if campaign.bake.seconds >= 1:
-        asked.append(f"been healthy for {_span(campaign.bake.seconds)}")
+        asked.append(f"been healthy for {accounts.hours(campaign.bake.seconds)}")
     when = f"{who} {have} {f' and {have} '.join(asked)}" if asked else f"{who} {'runs' if one else 'run'} it"
-    return f"Only {_names(names)} {'moves' if one else 'move'} now; the others follow once {when}."
-
-
-def _evidence(record: CampaignRecord) -> str:
-    """What was seen of the canary; that it is ready is asked of every node, so it is no gate to be named."""
-    if not record.canaries:
-        return ""
-    names, be = _names(record.canaries), "was" if len(record.canaries) == 1 else "were"
-    gates = sorted({each.gate for each in record.gates if each.verdict is GateVerdict.PASSED} - {READINESS})
-    passed = f"passed {_listed(gates)}" if gates else ""
-    held = f"{be} healthy on it for {_span(record.baked_seconds)}" if record.baked_seconds >= 1 else ""
-    return f"{names} {' and '.join(part for part in (passed, held) if part) or f'{be} upgraded first'}."
-
-
-def _left(record: CampaignRecord) -> str:
-    """Who did not come along, as it was written down when the last wave ended."""
-    told = next((turn.why for turn in reversed(record.history) if turn.phase is RolloutPhase.PROMOTING), "")
-    return f"The fleet continued {told}." if told else ""
+    return f"Only {accounts.named(names)} {'moves' if one else 'move'} now; the others follow once {when}."
 
 
 def _replaced(action: Publish, record: CampaignRecord) -> str:
     """What the resources of this commit carried before."""
     before = dict(record.baseline)
     versions = sorted({before[resource] for resource, _ in action.versions if resource in before})
-    return f"It replaces {_listed(versions)}." if versions else ""
+    return f"It replaces {accounts.listed(versions)}." if versions else ""
 
 
 def _switched(action: Publish) -> str:
@@ -144,38 +136,13 @@ def _switched(action: Publish) -> str:
     if not action.switches:
         return ""
     names = dict.fromkeys(each.name for each in action.switches)
-    told = f"{_listed(names)} {'is' if len(names) == 1 else 'are'} false"
+    told = f"{accounts.listed(names)} {'is' if len(names) == 1 else 'are'} false"
     return f"{told}, so that the driver manager does not uncordon nodes before their new driver is validated."
 
 
 def _canaries(record: CampaignRecord) -> str:
     names = record.canaries
     return f"{len(names)} canaries" if len(names) > 1 else " ".join(("the canary", *names))
-
-
-def _names(names: Sequence[str]) -> str:
-    """Some names, and how many more there are."""
-    if len(names) <= NAMES_MAX + 1:  # "and 1 more" says less than the name
-        return _listed(names)
-    return _listed((*names[:NAMES_MAX], f"{len(names) - NAMES_MAX} more"))
-
-
-def _listed(texts: Iterable[str]) -> str:
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _span(seconds: float) -> str:
-    if seconds >= HOUR_SECONDS:
-        return _counted(seconds / HOUR_SECONDS, "hour")
-    if seconds >= 2 * MINUTE_SECONDS:
-        return _counted(seconds // MINUTE_SECONDS, "minute")
-    return _counted(seconds // 1, "second")
-
-
-def _counted(number: float, unit: str) -> str:
-    text = f"{number:.1f}".removesuffix(".0")
-    return f"{text} {unit}" if text == "1" else f"{text} {unit}s"
 
 
 def _mark(campaign: Campaign | None, record: CampaignRecord) -> str:
@@ -197,3 +164,7 @@ def _because(said: str, why: str) -> str:
 
 def _joined(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _parts(*paragraphs: str) -> str:
+    return "\n\n".join(text for text in paragraphs if text)

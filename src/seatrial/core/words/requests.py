@@ -7,8 +7,8 @@
     ### The evidence                                        every verdict, and how long the canary has been well
     ### What happens then                                   on a merge, and when it is closed
 
-Law of this file: nothing is claimed that the record does not show; the same record gives the same words at any time, so
-a text is written anew only when there is something else to say.
+Law of this file: nothing is claimed that the record and the count of nodes do not show; the same ones give the same
+words at any time, so a text is written anew only when there is something else to say.
 
 Tests: tests/core/test_asking_to_merge.py
 """
@@ -25,6 +25,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import Request, marked
 from seatrial.core.text import spans
 from seatrial.core.words import commits, speeds
+from seatrial.core.words.accounts import Tally
 
 _THEN: Final = {
     PublishStep.CANARY: "the canary is upgraded, and no other node",
@@ -36,13 +37,14 @@ _THEN: Final = {
 _KEEP: Final = "Keep the Seatrial-Rollout and Seatrial-Step lines of the commit when merging: they identify the change."
 
 
-def message_of(act: StepAct, intent: Intent, record: CampaignRecord) -> Message:
-    """The title and the text of the request for a step."""
-    said = commits.message_of(act, intent, record)
+def message_of(act: StepAct, intent: Intent, record: CampaignRecord, tally: Tally | None = None) -> Message:
+    """The title and the text of the request for a step; `tally` is how many nodes stand where."""
+    said = commits.message_of(act, intent, record, tally)
     target = str(intent.target.driver)
     title = said.subject or f"Revert driver {target}"
     parts = (
         said.body,
+        _report(said.body, intent.campaign),
         _section("The plan", _plan(act, intent, record)),
         _section("The evidence", _evidence(record, intent.campaign)),
         _section("What happens then", _then(act, intent)),
@@ -57,6 +59,12 @@ def closed(request: Request, step: PublishStep, intent: Intent, record: Campaign
     return Message(
         subject=f"Driver {intent.target.driver}: {step} (withdrawn)", body=marked(f"{body}\n\n{request.url}")
     )
+
+
+def _report(body: str, campaign: Campaign | None) -> str:
+    """Where the report is, in a request whose commit does not say it."""
+    link = campaign.report if campaign is not None else ""
+    return f"Report: {link}" if link and link not in body else ""
 
 
 def _section(title: str, lines: Iterable[str]) -> str:

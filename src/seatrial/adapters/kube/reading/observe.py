@@ -53,6 +53,7 @@ class KubeObserver(FleetObserver):
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
         is_uninstalling: bool = False,
         suite_image: str = "",
+        report_url: str = "",
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd.
 
@@ -61,6 +62,8 @@ class KubeObserver(FleetObserver):
         `measured` has what was measured for a rollout by anybody but a Job.
 
         `suite_image` runs the gates that come with seatrial where a rollout says no word about gates.
+
+        `report_url` is the pattern of the address under which people find the report of a rollout.
 
         With `is_uninstalling` every rollout is left: seatrial itself goes.
 
@@ -76,7 +79,12 @@ class KubeObserver(FleetObserver):
         )
         self._now = client.now
         self._rollouts = Rollouts(
-            self.streams, operator=self._fleet.operator, name=rollout, suite_image=suite_image, now=client.now
+            self.streams,
+            operator=self._fleet.operator,
+            name=rollout,
+            suite_image=suite_image,
+            report_url=report_url,
+            now=client.now,
         )
         self._on_fault = on_fault
         self._source = source

@@ -41,6 +41,7 @@ from seatrial.core.model.campaign import (
     Mode,
     Places,
     Point,
+    Spoken,
     Via,
     Waves,
 )
@@ -54,6 +55,7 @@ from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.node import observed
 from seatrial.core.text import foreign, shares
+from seatrial.core.words import accounts
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -66,11 +68,19 @@ GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "tenant", "w
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
-def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, *, suite_image: str = "") -> Intent:
+def read_intent(
+    rollout: models.Rollout,
+    operator: OperatorFacts,
+    now: Instant,
+    *,
+    suite_image: str = "",
+    report_url: str = "",
+) -> Intent:
     """The rollout's spec as an intent, with the operator's policy where the spec is silent.
 
     What cannot be read (a version, a share, an order, a selector, a time zone) is a ValueError that says where it
-    stands. `now` is for the windows alone, `suite_image` for a campaign that says no word about gates.
+    stands. `now` is for the windows alone, `suite_image` for a campaign that says no word about gates, `report_url` is
+    the pattern of the address under which people find reports.
     """
     spec = rollout.spec
     wish = _read_wish(spec)
@@ -93,8 +103,19 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, 
         is_paused=spec.paused,
         selector=dict(spec.node_selector),
         on_delete=_one_of(intents.OnDelete, spec.on_delete, "spec.onDelete"),
-        campaign=_read_campaign(rollout, spec.canary, now, suite_image) if spec.canary is not None else None,
+        campaign=_campaign(rollout, bare, now, suite_image, report_url),
     )
+
+
+def _campaign(
+    rollout: models.Rollout, bare: Intent, now: Instant, suite_image: str, report_url: str
+) -> Campaign | None:
+    if rollout.spec.canary is None:
+        return None
+    read = _read_campaign(rollout, rollout.spec.canary, now, suite_image)
+    if not report_url:
+        return read
+    return replace(read, report=accounts.link(report_url, bare.rollout, bare.goal.rpartition(" ")[2]))
 
 
 def _read_wish(spec: models.RolloutSpec) -> PolicyWish:
@@ -206,6 +227,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         by_hand=_read_by_hand(spec, spec.by_hand) if spec.by_hand is not None else None,
         after=_read_after(spec, name),
         places=places_of(spec),
+        said=tuple(Spoken(what=foreign.line(each.what), by=foreign.line(each.by)) for each in spec.said),
     )
 
 

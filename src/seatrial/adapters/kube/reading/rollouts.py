@@ -31,9 +31,10 @@ class Rollouts:
         now: Callable[[], Instant],
         name: str = "",
         suite_image: str = "",
+        report_url: str = "",
     ) -> None:
         """With a `name` it is that one which is worked on, whoever else may be there."""
-        self._suite_image = suite_image
+        self._suite_image, self._report_url = suite_image, report_url
         self._store = streams[table.ROLLOUTS].store
         self._operator = operator
         self._now = now
@@ -70,7 +71,7 @@ class Rollouts:
 
     def read(self, rollout: models.Rollout, now: Instant) -> tuple[Intent, RolloutRecord]:
         """What a rollout wants, and what is written down of it; RolloutUnreadable where that cannot be told."""
-        return _read(rollout, self._operator(), now, self._suite_image)
+        return _read(rollout, self._operator(), now, self._suite_image, self._report_url)
 
     def unreadable(self) -> dict[str, str]:
         """Why some rollouts cannot be read, by name; asked several times a pass, and read when one has changed."""
@@ -132,10 +133,10 @@ def _waits_for_us(rollout: models.Rollout) -> bool:
 
 
 def _read(
-    rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str = ""
+    rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str = "", report_url: str = ""
 ) -> tuple[Intent, RolloutRecord]:
     try:
-        intent = rollout_intent.read_intent(rollout, operator, now, suite_image=suite_image)
+        intent = rollout_intent.read_intent(rollout, operator, now, suite_image=suite_image, report_url=report_url)
         record = rollout_records.read_rollout(rollout)
         return intent.asking(record.campaign), record
     except ValueError as err:
