@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ gitops-timings: $(READY) ## time commits and reverts through the real GitOps eng
 
 forge: $(READY) ## pull requests on a real Gitea: the contract, and campaigns to the tag and back (Gitea is built once)
 	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py tests/forge/cluster_on_gitea.py -q
+
+browser: $(READY) ## look at the page of a report in Chromium, on a wide screen and a phone, by day and by night (needs chromium)
+	@$(RUN)/python -m pytest tests/cli/page_in_a_browser.py -q
 
 upgrade: $(READY) ## helm upgrades seatrial itself in the middle of a rollout, from the first chart, and takes it back (needs root)
 	@$(RUN)/python -m pytest tests/e2e/upgraded_by_helm.py -q

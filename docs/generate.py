@@ -30,6 +30,7 @@ from docs import (
     forecast_picture,
     house_page,
     phases_page,
+    report_picture,
     rules_page,
     snapshot_page,
     telemetry_page,
@@ -93,6 +94,7 @@ def pages() -> dict[str, str]:
         "docs/reference/facts.schema.json": facts_schema.facts_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
         "docs/pictures/forecast.svg": forecast_picture.picture(),
+        "docs/pictures/report.svg": report_picture.picture(),
         "docs/pictures/node-states.svg": node_states_picture(),
         "docs/pictures/rollout-phases.svg": phases_page.picture(),
     }

@@ -76,6 +76,7 @@ TABLE: Final = {
     "gates show": Row(("table", "wide", "json", "yaml"), "wc", "one rollout; a gate is no object of the cluster"),
     "gates attest": Row(NAMED, "c", ONE),
     "bake explain": Row(("table", "json", "yaml"), "wc", "one rollout; what is proven is no object of the cluster"),
+    "report": Row(DOCUMENTS, "c", "one rollout, looked back upon; `status -w` watches it"),
     "dra status": Row(("table", "wide", "json", "yaml"), "c", "one look at all of them; `dra reroll --wait` goes on"),
     "dra reroll": Row(DOCUMENTS, "c", "a write to nodes that are named, or all; --wait ends when it is done"),
     "audit": Row(

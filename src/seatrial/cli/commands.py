@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "why": Command("seatrial.cli.show.why", "say why a node or a rollout is not moving, and what to do"),
     "gates": Command("seatrial.cli.gates.gates", "test a node, or look at what a rollout's gates said"),
     "bake": Command("seatrial.cli.gates.bake", "say what the bake of a rollout proves so far"),
+    "report": Command("seatrial.cli.show.report.report", "write down what a rollout was: when, why, who, at what cost"),
     "audit": Command("seatrial.cli.survey.audit", "say which versions really run, and what is wrong"),
     "doctor": Command("seatrial.cli.survey.doctor", "say why GPUs of a node cannot be used, and what to do"),
     "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry or skip it"),

@@ -113,6 +113,10 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "gates attest": (("seatrial gates attest to-580 nightly --pass --because 'all green'", ""),),
     "bake": (("seatrial bake explain", ""),),
     "bake explain": (("seatrial bake explain", ""), ("seatrial bake explain to-580 --html bake.html", "")),
+    "report": (
+        ("seatrial report", "a summary of the active rollout"),
+        ("seatrial report to-580 --html to-580.html --journal journal.jsonl", ""),
+    ),
     "audit": (
         ("seatrial audit", "compare like nodes"),
         ("seatrial audit --file gpu-version-matrix.yaml", "with the production entry"),
