@@ -27,7 +27,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.JOURNAL_UNWRITABLE: says(
         "the controller cannot write its journal ({why}), and disrupts nobody whom it could not tell of",
-        "Make room on the disk of `seatrial controller --journal`, and it goes on. In the chart that is "
+        "Make room on the disk of `seatrial controller --journal`, and it continues. In the chart that is "
         "`journal.sizeLimit`, or a larger claim.",
     ),
     HoldCode.MODE_CONTRADICTION: says(

@@ -33,7 +33,7 @@ async def check(client: Client, outset: Outset, controller: Controller | None, n
     try:
         denied = await access.denied_to(client, controller.namespace, controller.account, needed)
     except errors.Forbidden:
-        why = f"you may not ask what {who} may do (`create subjectaccessreviews.authorization.k8s.io`)"
+        why = f"you may not ask what {who} may do (create subjectaccessreviews.authorization.k8s.io)"
         return Check(about=ABOUT, verdict=Verdict.UNKNOWN, why=why)
     except errors.ClusterError as err:
         return Check(about=ABOUT, verdict=Verdict.UNKNOWN, why=f"what {who} may do was not answered: {err.what}")

@@ -15,7 +15,7 @@ from seatrial.cli.show.report import timeline
 from seatrial.cli.show.report.style import STYLE
 from seatrial.core.model.gates.gate import READINESS
 from seatrial.core.text.names import number_of
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 UNKNOWN: Final = "not known"
 SHORT: Final = frozenset({"when", "phase", "lasted", "since", "for", "how", "setting"})

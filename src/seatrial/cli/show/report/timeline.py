@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final, TypeAlias
 
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 Scale: TypeAlias = Callable[[float], float]
 

@@ -12,7 +12,7 @@ from seatrial.core.model.campaign import Campaign, Growth, Waves
 from seatrial.core.model.intent import Intent, Order
 from seatrial.core.model.policy import Limits
 from seatrial.core.text.names import a_few, number_of
-from seatrial.core.words.explain import span
+from seatrial.core.text.spans import span
 
 
 def settings(intent: Intent) -> tuple[tuple[str, str], ...]:
