@@ -269,7 +269,7 @@ def test_pause_and_resume_change_one_field_and_say_so(run: Run, plane: ControlPl
     version = plane.get("gpurollout", "spring")["metadata"]["resourceVersion"]
     assert run("rollout", "pause", "spring").out == "spring is already paused.\n"
     assert plane.get("gpurollout", "spring")["metadata"]["resourceVersion"] == version
-    assert "goes on" in run("rollout", "resume").out
+    assert "continues" in run("rollout", "resume").out
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is False
 
 
@@ -320,7 +320,7 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     assert "abort" not in plane.get("gpurollout", "spring")["spec"]
     unasked = run("rollout", "abort", "--reason", "too slow")
     assert unasked.code == 2
-    assert f"ClusterPolicy/climb carries {OLD} again" in unasked.err
+    assert f"ClusterPolicy/climb gets {OLD} again" in unasked.err
     assert "abort" not in plane.get("gpurollout", "spring")["spec"]
     assert "spring is being undone." in run("rollout", "abort", "--reason", "too slow", "-y").out
     assert plane.get("gpurollout", "spring")["spec"]["abort"] == "too slow"

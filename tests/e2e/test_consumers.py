@@ -159,7 +159,7 @@ def test_jobs_end_by_themselves_or_are_outwaited_and_save_their_work_scenarios_1
         short = fleet.add_job_pod(ending, runs_seconds=4)
         fleet.set_driver_version(stage.target)
         stage.wait_held({endless: "jobs-running", saving: "checkpoint-pending"})
-        assert f"still run: 1, first {name_of(stage, endure)} (limit: 10 min)" in stage.why(endless)
+        assert f"waiting for pod {name_of(stage, endure)} to finish (limit: 10 min)" in stage.why(endless)
 
         (pod,) = fleet.pods_of(saver)
         token = pod["metadata"]["annotations"][keys.CHECKPOINT_REQUESTED_ANNOTATION]

@@ -105,7 +105,7 @@ def test_a_failed_node_stays_closed_however_often_it_is_opened(play: Play) -> No
         failures = [deed for _, start, deed in manager.deeds if start is Start.FAILED]
         assert failures[:3] == list(Deed)
         waiting.wait_for(
-            lambda: "closed again" in stage.why(node),
+            lambda: "cordoned again" in stage.why(node),
             what="the reason to tell of it, at a moment when the node is closed",
             timeout_seconds=TIMEOUT_SECONDS,
         )

@@ -77,7 +77,7 @@ def test_deleted_mid_wave_and_left_it_takes_its_marks_off_and_tells_what_stays(s
     assert published(stage) == stage.target
     assert sorted(stage.fleet.driver_versions().values()).count(stage.target) == 2
     (said,) = (text for text in told(stage, "left") if text.startswith("Deleted; this stays: "))
-    assert f"{RESOURCE} carries {stage.target}, and carried {stage.running} before" in said
+    assert f"{RESOURCE} has {stage.target}, and had {stage.running} before" in said
     assert f"2 of 3 nodes run {stage.target}" in said
     assert any(" left behind " in line for line in stage.log_lines()[stage.said_before :])
 

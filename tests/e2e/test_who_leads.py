@@ -77,7 +77,7 @@ def test_a_dead_controller_is_told_with_since_when_and_exit_code_12(play: Play) 
         said = stage.run("status")
         assert said.returncode == 12
         assert "Leader    none; " in said.stdout
-        assert " was last heard of " in said.stdout
+        assert " was last seen " in said.stdout
         for subject in ("dead", stage.fleet.nodes[0]):
             answer = stage.run("why", subject)
             assert answer.returncode == 12, answer.stdout

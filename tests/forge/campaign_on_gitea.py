@@ -57,7 +57,7 @@ def test_a_campaign_goes_to_its_tag_by_requests_that_a_person_reviews_and_merges
     (asked,) = stage.asked("canary")
     assert (asked["user"]["login"], asked["state"]) == (ROBOT, "open")
     assert asked["title"] == f"Driver {NEW.version} for the canary n2"
-    for part in ("### The plan", "`ClusterPolicy/cluster-policy` carries", "### The evidence", "none yet"):
+    for part in ("### The plan", "`ClusterPolicy/cluster-policy` gets", "### The evidence", "none yet"):
         assert part in asked["body"]
     assert asked["html_url"] in stage.holds["merge-pending"]
     assert "nobody has reviewed it" in stage.holds["merge-pending"]
@@ -85,7 +85,7 @@ def test_an_abort_that_rejects_the_version_is_taken_back_and_marked_by_requests_
     assert phases(stage.world)[-2:] == BACK
     assert drivers(stage.world) == [OLD.version] * 4
     (revert,) = stage.asked("revert")
-    assert (revert["title"], revert["merged"]) == (f"Take driver {NEW.version} back", True)
+    assert (revert["title"], revert["merged"]) == (f"Revert driver {NEW.version}", True)
     assert "it hangs under load" in revert["body"]
     assert "it hangs under load" in stage.git("show", f"origin/main:{MATRIX}")
 

@@ -165,7 +165,7 @@ def test_an_abort_that_rejects_the_version_asks_for_the_revert_and_for_the_mark(
         asked = yard.wait_asked("revert")
         assert "it hangs under load" in asked["body"]
         assert stage.fleet.driver_versions()[canary] == stage.target, "people decide, also about the way back"
-        assert yard.merge("revert")["title"] == f"Take driver {stage.target} back"
+        assert yard.merge("revert")["title"] == f"Revert driver {stage.target}"
         yard.merge("bad")
         stage.wait_phase("Reverted")
     assert set(stage.fleet.driver_versions().values()) == {stage.running} == {version(stage)}
