@@ -131,7 +131,7 @@ def _known(data: dict[str, Any]) -> str:
     if line["nodesFrom"] == "journal":
         return "When each node was worked on is from the controller's journal."
     if line["nodes"]:
-        return "Of the nodes only when each came to where it is is known; --journal has the rest."
+        return "Of each node we know only when it reached its state; --journal has the rest."
     return "When each node was worked on is not known; --journal has it."
 
 
