@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,26 @@ import pytest
 
 from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.app.looking import Look
+from seatrial.app.rollout.picking import Rollout
 from seatrial.app.survey import reporting
-from seatrial.core.model.campaign import Bake, GitPlace, Places, Point, PublishStep, SourceFacts
+from seatrial.core.model.campaign import (
+    ENDED,
+    Bake,
+    GitPlace,
+    Mode,
+    Places,
+    Point,
+    PublishStep,
+    RolloutPhase,
+    SourceFacts,
+    Via,
+)
 from seatrial.core.model.gates.attested import Word
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Summary
 from seatrial.sim.outside import GateFate
 from tests.builders import NEW, OLD, a_node, an_intent
+from tests.cli.test_rollout_tree import FIRMWARE, a_look
 from tests.reported import BROKEN, STARTED_AT, Reported, careful, played
 
 SAID = [{"what": "approved waves", "by": "alice", "at": "2026-03-03T10:20:00Z"}]
@@ -221,3 +235,16 @@ def test_settings_are_those_of_the_campaign(good: Reported) -> None:
     rows = {each["what"]: each["value"] for each in good.data()["settings"]}
     assert rows["gates"] == "smoke-train, rdma"
     assert rows["bake"] == "48 h 0 min with evidence, gates every 1 h 0 min"
+
+
+@pytest.mark.parametrize("phase", RolloutPhase)
+@pytest.mark.parametrize("mode", [Mode.DIRECT, Mode.BY_HAND])
+def test_every_phase_can_be_reported_of_drivers_and_of_what_people_move(phase: RolloutPhase, mode: Mode) -> None:
+    by_hand: dict[str, Any] = {"by_hand": FIRMWARE, "publish": Via.NOBODY} if mode is Mode.BY_HAND else {}
+    look = a_look(phase, record={"mode": mode}, **by_hand)
+    created = {"name": "spring", "creationTimestamp": "1970-01-01T00:08:00Z"}
+    data = reporting.document(look, Rollout(raw={"metadata": created, "spec": {"canary": {}}}))
+    assert data["phase"] == phase
+    assert data["isOver"] is (phase in ENDED)
+    assert json.loads(json.dumps(data)) == data
+    assert data["goal"] == ("driver 580.105.08" if mode is Mode.DIRECT else "firmware_cx7 28.43.2026")

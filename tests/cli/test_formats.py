@@ -108,5 +108,6 @@ def test_nobody_else_writes_documents_or_offers_formats() -> None:
         "matrix/bundle.py",  # --output is a folder there
         "matrix/facts.py",  # a fact is YAML for people, too
         "run/forecast_html.py",
+        "show/report/page.py",
         "survey/audit_reports.py",  # a page carries its data
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial import codec
-from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MarkNode, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import HISTORY_MAX, TRANSITIONS, Course
@@ -205,7 +205,9 @@ def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
 def test_an_act_carries_the_words_of_its_commit() -> None:
     (act,) = course_of(reverting(canary(), source=IN_GIT, operator=FORWARD), careful(**BY_GIT)).acts
     assert isinstance(act, RevertCommits)
-    assert act.message == Message(body="Reverted: Xid 79. The entry is marked bad.")
+    told, summary = act.message.body.split("\n\n")
+    assert told == "Reverted: Xid 79. The entry is marked bad."
+    assert summary.endswith(f" of 1 node runs {NEW.version}.")
 
 
 def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:

@@ -269,4 +269,6 @@ def test_the_commit_that_takes_it_back_says_what_becomes_of_the_entry(
     (act,) = (
         act for act in decide(seen_at(record, source=source), intent, NOW).actions if isinstance(act, RevertCommits)
     )
-    assert act.message.body == body
+    told, summary = act.message.body.split("\n\n")
+    assert told == body
+    assert "nodes run" in summary or "node runs" in summary

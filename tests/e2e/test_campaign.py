@@ -7,7 +7,9 @@ goes through, then one whose gate fails during the bake.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +81,39 @@ def test_a_gate_that_fails_in_the_bake_reverts_everything_and_touches_nobody_els
     assert new_pods == {canary}, "no other node ever got another driver pod"
     assert not left_behind(stage)
     assert stage.status()["campaign"]["why"].startswith("gate smoke-train failed")
+
+
+def test_both_are_reported_with_their_nodes_their_commits_and_their_cost(stage: Stage, tmp_path: Path) -> None:
+    journal = stage.controller.journal
+    files = [str(each) for each in sorted(journal.parent.glob(f"{journal.stem}*.jsonl*"))]
+    told = {
+        name: stage.run("report", name, "-o", "json", "--html", str(tmp_path / f"{name}.html"), "--journal", *files)
+        for name in ("first", "second")
+    }
+    assert [each.returncode for each in told.values()] == [0, 0], told
+    first, second = (json.loads(each.stdout) for each in told.values())
+    nodes, canary = set(stage.beside.nodes), stage.beside.nodes[0]
+
+    assert first["verdict"] == f"Done: {len(nodes)} of {len(nodes)} nodes run {NEW}."
+    assert [each["what"] for each in first["timeline"]["phases"]][:4] == ["Proposed", "Canary", "Gating", "Baking"]
+    works = {each["name"]: [work["what"] for work in each["works"]] for each in first["timeline"]["nodes"]}
+    assert set(works) == nodes
+    assert all({"driver", "proving"} <= set(each) and each[-1] == "done" for each in works.values()), works
+    commits = {each["step"]: each["commit"] for each in first["git"]["commits"]}
+    assert commits["promotion"] == stage.git("ls-remote", "origin", f"{first['git']['tag']}^{{}}").split()[0]
+    assert first["cost"]["gpuHours"] is not None
+    assert first["cost"]["evictions"] is not None
+    assert {each["verdict"] for each in first["gates"]["said"]} == {"passed"}
+
+    assert second["verdict"].startswith("Taken back: gate smoke-train failed")
+    assert (second["outcome"], second["exitCode"]) == ("reverted", 10)
+    assert {each["name"] for each in second["timeline"]["nodes"]} == {canary}
+    assert {"canary", "revert", "bad"} <= {each["step"] for each in second["git"]["commits"]}
+    for name in told:
+        assert name in (tmp_path / f"{name}.html").read_text(encoding="utf-8").partition("</h1>")[0]
+    stage.git("fetch", "--quiet", "origin")
+    promoted = stage.git("log", "-1", "--format=%b", commits["promotion"])
+    assert f"{len(nodes)} of {len(nodes)} nodes run {NEW}." in " ".join(promoted.split())
 
 
 def manager_switches(stage: Stage) -> set[tuple[str | None, str | None]]:

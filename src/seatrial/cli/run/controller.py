@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--report-url",
         type=_report_url,
         default="",
-        metavar="PATTERN",
+        metavar="URL",
         help="where you keep the pages of `seatrial report`, such as https://reports.example.com/{rollout}: commits "
         "and pull requests name it (without one they carry a summary)",
     )

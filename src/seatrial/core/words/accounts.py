@@ -32,6 +32,8 @@ HOUR_SECONDS: Final = 3600
 MINUTE_SECONDS: Final = 60
 SPOKEN_MAX: Final = 5
 """How many of those who said something are named in a sentence; the page has all of them."""
+DRIVER: Final = "driver "
+"""How a goal begins that is a driver; what people move is named by its component."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _PLAIN: Final = re.compile(r"https?://[^\s{}<>\"']+")
 
@@ -108,8 +110,8 @@ def nodes(tally: Tally | None, intent: Intent) -> str:
     """How many nodes came along."""
     if tally is None or not tally.total:
         return ""
-    run = "runs" if tally.total == 1 else "run"
-    verb = run if intent.campaign is None or intent.campaign.by_hand is None else "has" if tally.total == 1 else "have"
+    one, more_of = ("runs", "run") if intent.goal.startswith(DRIVER) else ("has", "have")
+    verb = one if tally.total == 1 else more_of
     told = f"{tally.done:,} of {number_of(tally.total, 'node')} {verb} {_version(intent)}"
     more = [f"{tally.failed:,} failed"] if tally.failed else []
     more += [f"{tally.skipped:,} {'was' if tally.skipped == 1 else 'were'} left out"] if tally.skipped else []
@@ -172,7 +174,7 @@ def _because(said: str, why: str) -> str:
 
 
 def _version(intent: Intent) -> str:
-    return intent.goal.removeprefix("driver ")
+    return intent.goal.removeprefix(DRIVER)
 
 
 def day_and_time(at: Instant) -> str:

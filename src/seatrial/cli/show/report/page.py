@@ -128,11 +128,12 @@ def _time(data: dict[str, Any]) -> str:
 
 def _known(data: dict[str, Any]) -> str:
     line = data["timeline"]
+    if not line["nodes"]:
+        told = "When each node was worked on is not known"
+        return f"{told}." if data["hasJournal"] else f"{told}; --journal has it, unless people move them by hand."
     if line["nodesFrom"] == "journal":
         return "When each node was worked on is from the controller's journal."
-    if line["nodes"]:
-        return "Of each node we know only when it reached its state; --journal has the rest."
-    return "When each node was worked on is not known; --journal has it."
+    return "Of each node we know only when it reached its state; --journal has the rest."
 
 
 def _pictures(line: dict[str, Any], begin: str, end: str, looks: Sequence[dict[str, str]] = ()) -> str:

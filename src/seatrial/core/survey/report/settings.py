@@ -13,6 +13,7 @@ from seatrial.core.model.intent import Intent, Order
 from seatrial.core.model.policy import Limits
 from seatrial.core.text.names import a_few, number_of
 from seatrial.core.text.spans import span
+from seatrial.core.words.accounts import DRIVER
 
 
 def settings(intent: Intent) -> tuple[tuple[str, str], ...]:
@@ -34,14 +35,14 @@ def _rows(intent: Intent) -> Iterator[tuple[str, str]]:
     if intent.selector:
         yield "nodes", ",".join(f"{key}={value}" for key, value in sorted(intent.selector.items()))
     if intent.campaign is not None:
-        yield from _of_campaign(intent.campaign)
+        yield from _of_campaign(intent.campaign, is_driver=intent.goal.startswith(DRIVER))
 
 
 def _limits(limits: Limits) -> str:
     return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable"
 
 
-def _of_campaign(campaign: Campaign) -> Iterator[tuple[str, str]]:
+def _of_campaign(campaign: Campaign, *, is_driver: bool) -> Iterator[tuple[str, str]]:
     canary = campaign.canary
     chosen = a_few(canary.nodes) or number_of(canary.count, "node")
     labels = ",".join(f"{key}={value}" for key, value in sorted(canary.selector.items()))
@@ -52,7 +53,7 @@ def _of_campaign(campaign: Campaign) -> Iterator[tuple[str, str]]:
     if campaign.openings is not None:
         yield "windows", "work begins in its windows only"
     yield "a person says yes to", ", ".join(campaign.manual) or "nothing"
-    if campaign.by_hand is not None:
+    if not is_driver:
         yield "moved by", "people, by hand"
         return
     yield (
