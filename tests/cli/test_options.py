@@ -96,7 +96,10 @@ TABLE: Final = {
     "manifests": Row(why=FORM),
     "uninstall": Row((), "c", "a Job's log, read by people"),
     "completion": Row(why=FORM),
-    "testbed": Row(why="a laboratory with a cluster of its own"),
+    **dict.fromkeys(
+        ("testbed up", "testbed status", "testbed break", "testbed heal", "testbed down"),
+        Row(why="a laboratory with a cluster of its own"),
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """The long-lived testbed: up, status, down."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,11 @@ def test_a_testbed_goes_up_once_is_described_breaks_is_noticed_and_goes_down_wit
     seen = plane.status()
     assert seen.is_whole
     assert lifecycle.up().status().programs[0].pid == seen.programs[0].pid
-    assert f"export KUBECONFIG={seen.kubeconfig}" in lifecycle.how_to_use(seen)
+    settings = plane.folder / "env"
+    assert f"  . {settings}" in lifecycle.how_to_use(seen)
+    asked = ["sh", "-c", f'. "{settings}"; alias kubectl; echo "$KUBECONFIG"']
+    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert told.split("\n")[:2] == [f"kubectl='{seen.kubectl}'", str(seen.kubeconfig)]
     assert f"kube-apiserver           pid {seen.programs[1].pid}" in lifecycle.describe(lifecycle.status())
 
     with pytest.raises(errors.TestbedFailure, match="already runs in"):

@@ -165,8 +165,19 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ("seatrial completion fish > ~/.config/fish/completions/seatrial.fish", ""),
     ),
     "testbed": (
-        ("seatrial testbed up --nodes 24", ""),
-        ("seatrial testbed status", ""),
-        ("seatrial testbed down", "stop it and remove its data"),
+        ("seatrial testbed up --operator", ""),
+        ("seatrial testbed break gpu-003 crash", ""),
+        ("seatrial testbed down", ""),
     ),
+    "testbed up": (
+        ("seatrial testbed up --nodes 24", ""),
+        ("seatrial testbed up --operator", "beside the real GPU Operator"),
+    ),
+    "testbed status": (("seatrial testbed status", ""),),
+    "testbed break": (
+        ("seatrial testbed break gpu-003 crash", "what its next upgrade will meet"),
+        ("seatrial testbed break gpu-003 reboot", ""),
+    ),
+    "testbed heal": (("seatrial testbed heal", "everything"), ("seatrial testbed heal gpu-003", "")),
+    "testbed down": (("seatrial testbed down", ""),),
 }

@@ -3,24 +3,45 @@
 The Jobs are real, made by our controller and kept by the real Job controller; only the container's own answer is
 played. A pod of a gate is ended as soon as it runs, so a round of gates takes a moment.
 
-Tests: tests/e2e/test_campaign.py
+In a test the test decides. Beside the testbed of a person it is a program of its own, and every gate passes, with the
+figures that a payload of ours would leave, unless its node says that gates fail there:
+`python -m seatrial_lab.testbed.neighbours.gate_runs FOLDER`.
+Tests: tests/e2e/test_campaign.py, tests/testbed/test_faults.py
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from seatrial.adapters.kube.reading.gates.probes import PAYLOAD
 from seatrial.adapters.kube.shapes import keys
+from seatrial.core.model.gates.gate import PREPULL
+from seatrial.probes.report import Measured, Report
 from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.nodes import manifests, stages
 from seatrial_lab.testbed.plane import control_plane
 
 LOOK_SECONDS: Final = 0.6
+NAME: Final = "gates"
+FAILING: Final = "the testbed was told that gates fail on this node"
+FIGURES: Final = {
+    "smoke-train": Measured(name="steps-rate", value=300.0, unit="steps/s"),
+    "smoke-infer": Measured(name="latency-p50", value=180.0, unit="µs"),
+    "multi-gpu": Measured(name="all-reduce", value=420.0, unit="GB/s"),
+    "distributed": Measured(name="all-reduce", value=45.0, unit="GB/s"),
+    "performance": Measured(name="matrix-bf16", value=700.0, unit="TFLOP/s"),
+}
+"""One figure of each payload that measures; of the others it is enough that they looked."""
+LOOKED: Final = Measured(name="looked", value=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +51,8 @@ class Run:
     gate: str
     node: str
     round: int
+    payload: str = ""
+    """Which payload of ours it runs, empty for any other image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +91,23 @@ class GateRuns:
 
     def _work(self) -> None:
         while not self._is_over.wait(LOOK_SECONDS):
-            found = self._plane.get("pods", "-n", self._namespace, "-l", keys.GATE_KEY)["items"]
-            for pod in found:
-                if pod["metadata"]["uid"] not in self._seen and pod["status"].get("phase") == "Running":
-                    self._seen.add(pod["metadata"]["uid"])
-                    self._end(pod)
+            self.look()
+
+    def look(self) -> None:
+        """End every pod that runs by now."""
+        for pod in self._plane.get("pods", "-n", self._namespace, "-l", keys.GATE_KEY)["items"]:
+            if pod["metadata"]["uid"] not in self._seen and pod["status"].get("phase") == "Running":
+                self._end(pod)
+                self._seen.add(pod["metadata"]["uid"])
 
     def _end(self, pod: dict[str, Any]) -> None:
         labels, name = pod["metadata"]["labels"], pod["metadata"]["name"]
-        run = Run(gate=labels[keys.GATE_KEY], node=pod["spec"]["nodeName"], round=int(labels[keys.ROUND_KEY]))
+        run = Run(
+            gate=labels[keys.GATE_KEY],
+            node=pod["spec"]["nodeName"],
+            round=int(labels[keys.ROUND_KEY]),
+            payload=_payload(pod),
+        )
         self.runs.append(run)
         said = self.answer(run)
         if said is None:
@@ -105,3 +136,56 @@ class GateRuns:
         except errors.KubectlFailed as err:
             if "NotFound" not in str(err):
                 raise  # its Job may have been taken away since we looked; anything else is a fault
+
+
+def _payload(pod: dict[str, Any]) -> str:
+    command = pod["spec"]["containers"][0].get("command", [])
+    count = len(PAYLOAD)
+    return command[count] if tuple(command[:count]) == PAYLOAD and len(command) > count else ""
+
+
+# ── beside the testbed of a person ───────────────────────────────────────────────────────────────────────────────────
+
+
+def ensure_running(plane: control_plane.ControlPlane) -> None:
+    """Have a program beside a control plane end the pods of all gates there, once."""
+    plane.ensure_program(NAME, [sys.executable, "-m", "seatrial_lab.testbed.neighbours.gate_runs", plane.folder])
+
+
+def as_nodes_say(plane: control_plane.ControlPlane) -> Answer:
+    """Every gate passes, unless its node says otherwise; a real kubelet runs its pods itself."""
+
+    def answer(run: Run) -> Ended | None:
+        about = plane.get("node", run.node)["metadata"]
+        if manifests.REAL_LABEL in about["labels"]:
+            return None
+        if about.get("annotations", {}).get(stages.GATES_FAIL) and run.gate != PREPULL:
+            return Ended(code=1, message=FAILING)
+        return Ended(message=report_of(run.payload) if run.payload else "")
+
+    return answer
+
+
+def report_of(payload: str) -> str:
+    """What a payload leaves that found nothing wrong."""
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = FIGURES.get(payload, LOOKED)
+    return Report(probe=payload, at=at, seconds=LOOK_SECONDS, measured=(found,)).termination_message()
+
+
+def run(folder: Path) -> None:
+    """End the pods of gates until this process is ended; an API server that is away is asked again."""
+    plane = control_plane.ControlPlane.attach(folder)
+    if plane is None:
+        raise SystemExit(f"No control plane was started in {folder}.")
+    runs = GateRuns(plane, namespace=keys.HOME, answer=as_nodes_say(plane))
+    while True:
+        try:
+            runs.look()
+        except errors.KubectlFailed as err:
+            print(f"gates were not looked at: {err}", flush=True)
+        time.sleep(LOOK_SECONDS)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]))

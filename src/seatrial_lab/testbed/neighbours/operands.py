@@ -48,8 +48,6 @@ BY_APP: Final = "by-app"
 APPS: Final = {manifests.DEVICE_PLUGIN_APP: DEVICE_PLUGIN, manifests.FEATURE_DISCOVERY_APP: FEATURE_DISCOVERY}
 # Those that start anew after a driver; the DRA plugin does not, which is the trouble with it.
 RESTARTED: Final = (DEVICE_PLUGIN, FEATURE_DISCOVERY)
-# GPUs that the device plugin finds broken when it next starts.
-GPUS_LOST: Final = f"{stages.GROUP}/gpus-lost"
 FOUND_AT: Final = "nvidia.com/gfd.timestamp"
 RESOURCE_PREFIX: Final = "nvidia.com/"
 
@@ -131,7 +129,7 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def gpus_lost(self) -> int:
         """How many GPUs the device plugin finds broken."""
-        return int(self.metadata.annotations.get(GPUS_LOST, "0"))
+        return int(self.metadata.annotations.get(stages.GPUS_LOST, "0"))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class GpuOperator:
     def start(
         cls, plane: control_plane.ControlPlane, spec: OperatorSpec, *, say: build.Say = build.say_on_stderr
     ) -> Self:
-        """Start the operator with nodes and a ClusterPolicy; it dies with this process at the latest."""
+        """Start the operator with nodes and a ClusterPolicy; it ends with its control plane at the latest."""
         parts = operator_parts.find()
         binary = parts.program(say=say)
         chart = operator_chart.render(parts.chart, namespace=NAMESPACE, values=_values(spec))
@@ -103,11 +103,9 @@ class GpuOperator:
         )
         root = _root(plane)
         _lay_out(root, binary=binary, parts=parts, kubeconfig=kubeconfig)
-        program = processes.start(
+        program = plane.ensure_program(
             NAME,
             _command(root),
-            folder=plane.folder,
-            is_leashed=True,
             extra_env={**chart.environment, "KUBECONFIG": f"/{KUBECONFIG}", "OPERATOR_NAMESPACE": NAMESPACE},
         )
         started = cls(plane, spec, program, parts)
@@ -121,6 +119,11 @@ class GpuOperator:
             started.stop()
             raise
         return started
+
+    @staticmethod
+    def runs_beside(plane: control_plane.ControlPlane) -> bool:
+        """Tell whether one runs beside a control plane, whoever started it."""
+        return any(each.name == NAME and each.is_alive for each in plane.status().programs)
 
     def stop(self) -> None:
         """End the operator; what it made stays."""

@@ -69,7 +69,6 @@ class Fleet:
         self.driver_daemon_set = manifests.driver_daemon_set_name(spec.prefix)
         self.validator_daemon_set = manifests.validator_daemon_set_name(spec.prefix)
         self.plane = plane
-        self._faults: dict[str, stages.Fault] = {}
 
     # --- looking ---
 
@@ -254,7 +253,7 @@ class Fleet:
         self.plane.apply(objects)
         self.plane.kubectl("rollout", "status", f"deployment/{name}", "-n", where, f"--timeout={DEADLINE_SECONDS:g}s")
         if min_available is not None:
-            self._wait_counted(made)
+            self.wait_counted(made)
         return made
 
     def add_job_pod(
@@ -306,17 +305,21 @@ class Fleet:
 
         The message is what its container says; `restart_count` is where one that fails again and again begins to count.
         """
-        if node in self._faults:
+        if node in self.driver_faults():
             self.mend(node)
         self.plane.apply([stages.fault(node, how, message=message, restart_count=restart_count)])
         kubelet.settle(self.plane)
-        self._faults[node] = how
         self._touch(node)
+
+    def driver_faults(self) -> dict[str, str]:
+        """Return the stage that breaks the driver of each node where one does, whoever wrote it."""
+        found = (each["metadata"] for each in self.plane.get("stages", "-l", stages.FAULT_LABEL)["items"])
+        named = {each["labels"][stages.NODE_LABEL]: each["name"] for each in found}
+        return {node: name for node, name in named.items() if node in self.nodes}
 
     def mend(self, node: str) -> None:
         """Take the fault of a node away; its driver pod goes on as if nothing had been."""
-        how = self._faults.pop(node)
-        self.plane.kubectl("delete", "stage", stages.fault_name(node, how))
+        self.plane.kubectl("delete", "stage", self.driver_faults()[node])
         kubelet.settle(self.plane)
         self._touch(node)
 
@@ -337,19 +340,23 @@ class Fleet:
 
     def lose_gpu(self, node: str) -> None:
         """Let one more GPU of a node be broken when its device plugin next starts, that is after the next reload."""
-        lost = int(self._node(node)["metadata"]["annotations"].get(operands.GPUS_LOST, "0"))
-        self.plane.kubectl("annotate", "node", node, f"{operands.GPUS_LOST}={lost + 1}", "--overwrite")
+        lost = int(self._node(node)["metadata"]["annotations"].get(stages.GPUS_LOST, "0"))
+        self.plane.kubectl("annotate", "node", node, f"{stages.GPUS_LOST}={lost + 1}", "--overwrite")
 
     def restore_gpu(self, node: str) -> None:
         """Repair all GPUs of a node; what it has to give grows at once, unless its driver is just being reloaded."""
-        self.plane.kubectl("annotate", "node", node, f"{operands.GPUS_LOST}-")
+        self.plane.kubectl("annotate", "node", node, f"{stages.GPUS_LOST}-")
+        self.show_gpus(node)
 
-        def whole(seen: Object) -> Object | None:
-            capacity, allocatable = seen["status"]["capacity"], seen["status"]["allocatable"]
-            is_shown = allocatable[stages.GPU] not in ("0", capacity[stages.GPU])
-            return {"allocatable": {stages.GPU: capacity[stages.GPU]}} if is_shown else None
+    def show_gpus(self, node: str) -> None:
+        """Let a node offer what is left of its GPUs now, as its device plugin would; one without driver offers none."""
 
-        self._change_status(node, whole)
+        def left(seen: Object) -> Object | None:
+            capacity, offered = int(seen["status"]["capacity"][stages.GPU]), seen["status"]["allocatable"][stages.GPU]
+            whole = str(capacity - int(seen["metadata"]["annotations"].get(stages.GPUS_LOST, "0")))
+            return {"allocatable": {stages.GPU: whole}} if offered not in ("0", whole) else None
+
+        self._change_status(node, left)
 
     def set_mig(self, node: str, devices: Mapping[str, int], *, gpus: int = 0, profile: str = "all-1g.10gb") -> None:
         """Partition the GPUs of a node; `gpus` of them stay whole."""
@@ -371,7 +378,7 @@ class Fleet:
 
     def remove(self) -> None:
         """Remove everything that belongs to the fleet."""
-        for node in list(self._faults):
+        for node in self.driver_faults():
             self.mend(node)
         self._remove_workloads()
         self._kubectl("delete", "daemonset", "-l", self._selector, "--cascade=foreground")
@@ -468,7 +475,7 @@ class Fleet:
         selector = ",".join([self._selector, *(f"{key}={value}" for key, value in labels.items())])
         return by_node(self.plane.get("pods", "-n", self.spec.namespace, "-l", selector)["items"])
 
-    def _wait_counted(self, workload: Workload) -> None:
+    def wait_counted(self, workload: Workload) -> None:
         """Wait until the disruption controller has seen the pods: before that a budget allows no eviction at all."""
         waiting.wait_for(
             lambda: self._is_counted(workload),

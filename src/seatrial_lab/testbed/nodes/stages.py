@@ -31,6 +31,14 @@ GONE_AFTER: Final = f"{GROUP}/gone-after"
 STAYS: Final = f"{GROUP}/stays"
 GPU_COUNT: Final = f"{GROUP}/gpu-count"
 NOT_READY: Final = f"{GROUP}/not-ready"
+BOOT_ID: Final = f"{GROUP}/boot-id"
+GPUS_LOST: Final = f"{GROUP}/gpus-lost"
+"""On a node: how many GPUs its device plugin finds broken when it next starts."""
+GATES_FAIL: Final = f"{GROUP}/gates-fail"
+"""On a node: every gate fails there (gate_runs.py)."""
+FAULT_LABEL: Final = f"{GROUP}/fault"
+NODE_LABEL: Final = f"{GROUP}/node"
+"""What a fault's stage bears: what it is, and whose."""
 KERNEL_LABEL: Final = "feature.node.kubernetes.io/kernel-version.full"
 DRIVER_LABELS: Final = {"app.kubernetes.io/component": "nvidia-driver"}
 
@@ -110,7 +118,9 @@ def fault(node: str, how: Fault, *, message: str = "", restart_count: int = 1) -
             selector, delay = [on_node, _present(".metadata.deletionTimestamp")], {}
             said = message or "the driver is still in use"
             steps = [{"event": {"type": "Warning", "reason": "FailedKillPod", "message": said}}]
-    return _stage(fault_name(node, how), "Pod", selector, steps=steps, delay=delay, weight=1, labels=DRIVER_LABELS)
+    stage = _stage(fault_name(node, how), "Pod", selector, steps=steps, delay=delay, weight=1, labels=DRIVER_LABELS)
+    stage["metadata"]["labels"] = {FAULT_LABEL: how, NODE_LABEL: node}
+    return stage
 
 
 def fault_name(node: str, how: Fault) -> str:
@@ -440,7 +450,7 @@ runtimeHandlers: @HANDLERS@
 {{ end }}
 nodeInfo:
   architecture: amd64
-  bootID: {{ .metadata.uid | Quote }}
+  bootID: {{ index .metadata.annotations "@BOOT_ID@" | default .metadata.uid | Quote }}
   containerRuntimeVersion: containerd://2.1.4
   kernelVersion: {{ index .metadata.labels "@KERNEL@" | default "5.15.0-151-generic" | Quote }}
   kubeProxyVersion: ""
@@ -452,6 +462,7 @@ nodeInfo:
 """.replace("@GPU_COUNT@", GPU_COUNT)
     .replace("@KERNEL@", KERNEL_LABEL)
     .replace("@HANDLERS@", _HANDLERS)
+    .replace("@BOOT_ID@", BOOT_ID)
 )
 
 _NODE_NOT_READY: Final = """

@@ -26,6 +26,8 @@ APPLY_BATCH_COUNT: Final = 200
 KUBECTL_TIMEOUT_SECONDS: Final = 300.0
 ESTABLISHED_TIMEOUT_SECONDS: Final = 30.0
 FIELD_MANAGER: Final = "testbed"
+TOKEN_HOURS: Final = 24 * 365
+"""A person's testbed may stand for weeks, and nobody renews the tokens of what runs beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +201,7 @@ class ControlPlane:
     ) -> Path:
         """Return a kubeconfig with a real token of a ServiceAccount that may do exactly this."""
         self.apply(_account_objects(namespace, name, cluster_rules, namespaced_rules or {}))
-        token = self.kubectl("create", "token", name, "-n", namespace, "--duration=24h").strip()
+        token = self.kubectl("create", "token", name, "-n", namespace, f"--duration={TOKEN_HOURS}h").strip()
         return credentials.write_kubeconfig(
             self.folder / "accounts" / f"{namespace}-{name}.kubeconfig",
             url=self.url,
@@ -212,13 +214,15 @@ class ControlPlane:
         """Return the requests of every client whose user agent begins so."""
         return audit.read_requests(self.folder / boot.AUDIT_LOG, user_agent=user_agent)
 
-    def ensure_program(self, name: str, command: Sequence[str | Path]) -> processes.Program:
+    def ensure_program(
+        self, name: str, command: Sequence[str | Path], *, extra_env: Mapping[str, str] | None = None
+    ) -> processes.Program:
         """Return a further program that belongs to this control plane and ends with it, started if need be."""
         known = record.load(self.folder) or self._record
         running = next((program for program in known.alive if program.name == name), None)
         if running is not None:
             return running
-        program = processes.start(name, command, folder=self.folder, is_leashed=known.is_leashed)
+        program = processes.start(name, command, folder=self.folder, is_leashed=known.is_leashed, extra_env=extra_env)
         self.add_program(program)
         return program
 

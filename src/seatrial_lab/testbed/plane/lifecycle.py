@@ -6,9 +6,13 @@ The commands only print; what they say is made here, so that it can be tested wi
 import contextlib
 import shutil
 from pathlib import Path
+from typing import Final
 
 from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.plane import control_plane
+
+SETTINGS: Final = "env"
+"""What a shell reads to talk to the testbed."""
 
 
 def running_folder() -> Path:
@@ -33,6 +37,9 @@ def up(*, say: build.Say = build.say_on_stderr) -> control_plane.ControlPlane:
         except BaseException:
             down()
             raise
+    seen = plane.status()
+    settings = f"export KUBECONFIG='{seen.kubeconfig}'\nalias kubectl='{seen.kubectl}'\n"
+    (running_folder() / SETTINGS).write_text(settings, encoding="utf-8")
     return plane
 
 
@@ -57,10 +64,9 @@ def how_to_use(seen: control_plane.PlaneStatus) -> str:
     """Return the lines that tell a person how to talk to a testbed."""
     return "\n".join(
         [
-            f"The testbed answers at {seen.url}. In your shell:",
-            f"  export KUBECONFIG={seen.kubeconfig}",
-            f'  alias kubectl="{seen.kubectl}"',
-            "It keeps running until `seatrial testbed down`.",
+            f"The testbed answers at {seen.url}, until `seatrial testbed down`.",
+            "This line has your shell talk to it, and brings a kubectl:",
+            f"  . {seen.kubeconfig.with_name(SETTINGS)}",
         ]
     )
 

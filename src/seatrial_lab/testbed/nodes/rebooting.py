@@ -1,0 +1,67 @@
+"""A node that reboots: NotReady, then back under another boot ID, and every container of it started again.
+
+kwok plays a kubelet that never dies, so what a new one finds is written here: containers that ended when nobody looked.
+The ordinary stages start them again, each pod as slowly as ever; a pod that may not be restarted has failed.
+Tests: tests/testbed/test_faults.py
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.nodes import stages
+
+if TYPE_CHECKING:
+    from seatrial_lab.testbed.nodes.fleet import Fleet
+
+Object = dict[str, Any]
+
+LIVING: Final = ("Pending", "Running")
+LOST_CODE: Final = 255
+"""What a kubelet says of a container whose end it did not see."""
+
+
+def reboot(where: Fleet, node: str) -> None:
+    """Reboot a node, and return when it is Ready again; its pods may take longer."""
+    where.set_node_ready(node, is_ready=False)
+    where.plane.kubectl("annotate", "node", node, f"{stages.BOOT_ID}={uuid.uuid4()}", "--overwrite")
+    for pod in where.plane.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]:
+        if pod["status"].get("phase") in LIVING and "deletionTimestamp" not in pod["metadata"]:
+            _end_containers(where, pod)
+    where.set_node_ready(node, is_ready=True)
+
+
+def _end_containers(where: Fleet, pod: Object) -> None:
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    is_over = pod["spec"].get("restartPolicy") == "Never"
+    reason = "PodFailed" if is_over else "ContainersNotReady"
+    status = {
+        "conditions": [
+            {"type": kind, "status": "False", "reason": reason, "lastTransitionTime": at}
+            for kind in ("Ready", "ContainersReady")
+        ],
+        "containerStatuses": [_ended(each, at, is_over=is_over) for each in pod["status"].get("containerStatuses", ())],
+    } | ({"phase": "Failed"} if is_over else {})
+    about = pod["metadata"]
+    try:
+        where.plane.kubectl(
+            "patch", "pod", about["name"], "-n", about["namespace"], "--subresource=status", "--type=strategic",
+            "-p", json.dumps({"status": status}),
+        )  # fmt: skip
+    except errors.KubectlFailed as err:
+        if "NotFound" not in str(err):  # a pod that goes in this very moment is not restarted
+            raise
+
+
+def _ended(container: Object, at: str, *, is_over: bool) -> Object:
+    began_at = container.get("state", {}).get("running", {}).get("startedAt", at)
+    end = {"terminated": {"exitCode": LOST_CODE, "reason": "Unknown", "startedAt": began_at, "finishedAt": at}}
+    gone = {**container, "ready": False, "started": False}
+    if is_over:
+        return {**gone, "state": end}
+    waits = {"waiting": {"reason": "ContainerCreating"}}
+    return {**gone, "state": waits, "lastState": end, "restartCount": container["restartCount"] + 1}

@@ -1,0 +1,1 @@
+"""The testbed itself: what it starts, plays and breaks."""
