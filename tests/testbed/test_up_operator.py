@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial_lab.testbed import record
 from seatrial_lab.testbed.neighbours.operator import CLUSTER_POLICY, GpuOperator
 from seatrial_lab.testbed.plane import lifecycle
 from tests import forked
@@ -38,5 +39,8 @@ def test_the_operator_goes_up_with_its_nodes_is_found_again_and_goes_down(
             assert forked.run(*again, timeout_seconds=UP_SECONDS).returncode == 0
         assert re.findall(r"pid (\d+)", forked.run("testbed", "status").stdout) == pids
 
+        known = record.load(plane.folder)
+        assert known is not None
+        assert [str(each.pid) for each in known.alive] == pids
         assert forked.run("testbed", "down").stdout == "The testbed is gone.\n"
-        assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+        assert not [each.name for each in known.alive]
