@@ -33,13 +33,18 @@ VOLATILE: Final = tuple(
         (r"\b(?:vm|localhost|[a-z0-9.]+)-\d+-[0-9a-f]{8}\b", "<process>"),
         (r"@\d+\b", "@<version>"),
         (r"\b(nvidia-[a-z-]+?)-[a-z0-9]{5}\b(?!-)", r"\1-<suffix>"),
-        (r"\b(serving-gpu-\d+)-[0-9a-f]{6,10}-[a-z0-9]{5}\b", r"\1-<suffix>"),
+        (r"\b(serv(?:ice|ing)-gpu-\d+)-[0-9a-f]{6,10}-[a-z0-9]{5}\b", r"\1-<suffix>"),
         (r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b", "<hash>"),
         (r"\b\d+(\.\d+)? ?(ms|s|min|h|d|seconds?|minutes?|hours?)\b( \d+ (s|min|h)\b)?", "<duration>"),
         (r"\b(\d+[smh]){1,2}\b", "<duration>"),
         (r"\bpid \d+", "pid <n>"),
         (r"\[\d+\] \d+", "[<n>] <n>"),
         (r"\b\d+ MiB", "<memory>"),
+        (r", looks again or gives up within <duration>", ""),  # between two tries there is nothing to wait for
+        (r" \(at most <duration>\)", ""),
+        (r"\bround \d+\b", "round <n>"),
+        (r"\b\d+\.\d+ GPU-hours", "<cost>"),
+        (r"[█▒░]+", "<bar>"),
         (r" +", " "),
     )
 )

@@ -152,6 +152,8 @@ def test_more_failed_nodes_than_may_be_stop_the_waves_and_who_goes_back_marks_th
             stage.fleet.mend(name)
     stage.wait_phase("Reverted")
     assert stage.campaign()["why"] == "back to work"
-    assert marked(stage).startswith(f"2 nodes failed in the waves, and the limit is 1 (maxFailed): {', '.join(others)}; ")
+    assert marked(stage).startswith(
+        f"2 nodes failed in the waves, and the limit is 1 (maxFailed): {', '.join(others)}; "
+    )
     assert set(stage.fleet.driver_versions().values()) == {stage.running}
     assert not stage.marks()
