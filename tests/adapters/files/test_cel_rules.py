@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.files.cel_rules import UserRules, load_rules
+from seatrial.adapters.files.rules.cel_rules import UserRules, load_rules
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Entry, Hardware, Role, Span, Stack
 

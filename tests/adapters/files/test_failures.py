@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.budget import BudgetSpent
 from seatrial.adapters.files.facts import failures as failures_file
 from seatrial.adapters.files.facts.failures import FailuresFileInvalid
 from seatrial.adapters.files.facts.knowledge import FactsFileInvalid
@@ -52,4 +53,12 @@ def test_a_file_that_is_no_yaml_or_not_there_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ours.yaml"
     path.write_text("failures: [")
     with pytest.raises(FactsFileInvalid, match="not YAML"):
+        failures_file.known([str(path)])
+
+
+def test_a_pattern_without_an_end_is_refused_within_its_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures_file, "READ_SECONDS", 0.2)
+    path = tmp_path / "ours.yaml"
+    path.write_text(OURS.replace("text: boom, example: boom", f'text: "(a+)+$", example: "{"a" * 64}!"'))
+    with pytest.raises(BudgetSpent, match=r"ours\.yaml took more than 0\.2 s"):
         failures_file.known([str(path)])

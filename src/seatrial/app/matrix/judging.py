@@ -188,7 +188,7 @@ def more_rules(paths: Sequence[str], on: date) -> tuple[MoreRules | None, tuple[
     """The user's own rules from these files, and what is wrong with them."""
     if not paths:
         return None, ()
-    from seatrial.adapters.files.cel_rules import load_rules
+    from seatrial.adapters.files.rules.cel_rules import load_rules
 
     loaded = load_rules(paths)
     return lambda entry: loaded.judge(entry, on), loaded.findings

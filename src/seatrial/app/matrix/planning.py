@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.adapters.files.cel_rules import UserRule
+    from seatrial.adapters.files.rules.cel_rules import UserRule
     from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Entry, Matrix, Stack
@@ -124,7 +124,7 @@ def _own_rules(start: Entry, goal: Entry, way: PlanOptions) -> tuple[list[Rule],
     """
     if not way.rules:
         return [], ()
-    from seatrial.adapters.files.cel_rules import load_rules
+    from seatrial.adapters.files.rules.cel_rules import load_rules
     from seatrial.core.compat.matrix import Component, Stack
 
     loaded = load_rules(way.rules)

@@ -7,7 +7,7 @@ is an error. Tests: tests/cli/test_doctor.py
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from seatrial.core.errors import SeatrialError
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from seatrial.adapters.prometheus.places import Place
     from seatrial.app.connecting import Cluster
     from seatrial.core.survey.doctor.diagnosing import Diagnosis
+
+
+LOOK_SECONDS: Final = 120.0
+"""How long all patterns may take on all that was read; a thousand nodes take seconds."""
 
 
 class NoSuchNode(SeatrialError):  # noqa: N818  the message says what to do
@@ -48,6 +52,7 @@ class Diagnosed:
 
 async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | None = None) -> Diagnosed:
     """Read the cluster once, and say what is wrong."""
+    from seatrial.adapters import budget
     from seatrial.adapters.files.facts import failures as failures_file
     from seatrial.adapters.kube.surveying import diagnosing as reading
     from seatrial.adapters.prometheus import xids
@@ -62,8 +67,13 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
         sight = replace(sight, metrics=told)
     if options.node and Source.NODES not in sight.gaps and options.node not in sight.node_of:
         raise NoSuchNode(f"There is no node {options.node}. `kubectl get nodes` lists them.")
+    slow = (
+        f"Known failures were looked for for {LOOK_SECONDS:g} s without an end. Leave --failures out, or name one node."
+    )
+    with budget.within(LOOK_SECONDS, slow):
+        diagnosis = diagnosing.diagnose(sight, known, options.node)
     return Diagnosed(
-        diagnosis=diagnosing.diagnose(sight, known, options.node),
+        diagnosis=diagnosis,
         options=options,
         known_count=len(known),
         logs_left_out=left_out,

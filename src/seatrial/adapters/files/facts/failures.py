@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from seatrial.adapters import budget
 from seatrial.adapters.files.facts.knowledge import load_user_data, spot_of
 from seatrial.core.errors import SeatrialError
 from seatrial.core.survey.doctor import failures
 from seatrial.core.survey.doctor.failures import Failure
 
+READ_SECONDS: Final = 10.0
+"""How long the patterns of a file may take on their own examples: an expression can be written that never ends."""
 OWN: Final = Path(__file__).parents[3] / "knowledge" / "failures.yaml"
 
 
@@ -35,8 +38,10 @@ def known(user_files: Sequence[str] = ()) -> tuple[Failure, ...]:
 def load(path: str | Path, beside: Sequence[Failure] = ()) -> tuple[Failure, ...]:
     """The failures of one file."""
     node, data = load_user_data(path)
+    slow = f"The patterns of {path} took more than {READ_SECONDS:g} s on their own examples. Take out nested repeats."
     try:
-        return failures.read(data, beside)
+        with budget.within(READ_SECONDS, slow):
+            return failures.read(data, beside)
     except failures.FailureInvalid as err:
         raise FailuresFileInvalid(
             f"{spot_of(str(path), node, err.path)}: {err} docs/how-to/doctor.md shows the form."

@@ -19,8 +19,9 @@ An expression sees
                 compare by the component's own scheme: as texts, "24.10" would sort below "24.9"
     line(component)    the release line, "24.9" of v24.9.2
 
-What cannot be judged is never a pass: an expression that does not compile, names something that is not there, or gives
-no boolean is a finding that fails.
+What cannot be judged is never a pass: an expression that does not compile, names something that is not there, gives no
+boolean, or takes too long is a finding that fails. A file of rules may come with anybody's pull request: expressions
+are read and worked out in a process of their own (child.py), and it has a budget.
 
 Tests: tests/adapters/files/test_cel_rules.py
 """
@@ -29,21 +30,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from seatrial.adapters.cel_library import library
 from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_user_data, spot_of
+from seatrial.adapters.files.rules.asking import Worker
 from seatrial.core.compat.findings import Finding, Verdict
-from seatrial.core.compat.matrix import Component, Entry, Span, Value, component_of
+from seatrial.core.compat.matrix import Component, Entry, Span, component_of
 from seatrial.core.compat.rules import RULES
-from seatrial.core.compat.versions import LinedVersion, Version
-
-if TYPE_CHECKING:
-    from cel import Program
 
 RULE: Final = "user-rules"
 """The id under which a broken file of rules is reported."""
@@ -58,11 +55,11 @@ SEVERITIES: Final = {verdict.value: verdict for verdict in (Verdict.WARN, Verdic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRule:
-    """One rule, compiled."""
+    """One rule, which compiles."""
 
     id: str
-    when: Program | None
-    expression: Program
+    when: str
+    expression: str
     message: str
     severity: Verdict
     next_step: str
@@ -70,10 +67,11 @@ class UserRule:
     span: Span
     reads: frozenset[Component] | None = None
     """The components it names; None where it looks at the stack as a whole."""
+    worker: Worker = field(repr=False, compare=False)
 
     def judge(self, entry: Entry, on: date) -> tuple[Finding, ...]:
         """Its answer about one entry; where `when` is false there is none."""
-        return tuple(_judge(self, entry, _context(entry, on)))
+        return tuple(_judge(self, entry, _about(entry, on)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +83,17 @@ class UserRules:
 
     def judge(self, entry: Entry, on: date) -> tuple[Finding, ...]:
         """Every rule's answer about one entry; where `when` is false there is none."""
-        context = _context(entry, on)
-        return tuple(found for rule in self.rules for found in _judge(rule, entry, context))
+        about = _about(entry, on)
+        return tuple(found for rule in self.rules for found in _judge(rule, entry, about))
 
 
 def load_rules(paths: Sequence[str | Path]) -> UserRules:
     """Read and compile the rules of some files."""
     rules: list[UserRule] = []
     findings: list[Finding] = []
-    taken = {rule.id for rule in RULES}
+    taken, worker = {rule.id for rule in RULES}, Worker()
     for path in paths:
-        for found in _load(str(path), taken):
+        for found in _load(str(path), taken, worker):
             if isinstance(found, UserRule):
                 rules.append(found)
                 taken.add(found.id)
@@ -104,7 +102,7 @@ def load_rules(paths: Sequence[str | Path]) -> UserRules:
     return UserRules(rules=tuple(rules), findings=tuple(findings))
 
 
-def _load(path: str, taken: set[str]) -> Iterator[UserRule | Finding]:
+def _load(path: str, taken: set[str], worker: Worker) -> Iterator[UserRule | Finding]:
     try:
         node, data = load_user_data(path)
     except FactsFileInvalid as err:
@@ -123,33 +121,31 @@ def _load(path: str, taken: set[str]) -> Iterator[UserRule | Finding]:
         )
         return
     for index, row in enumerate(rows):
-        yield _rule(row, taken, path, node, index)
+        yield _rule(row, taken, path, node, index, worker)
 
 
-def _rule(row: Any, taken: set[str], path: str, node: Any, index: int) -> UserRule | Finding:
+def _rule(row: Any, taken: set[str], path: str, node: Any, index: int, worker: Worker) -> UserRule | Finding:
     span = spot_of(path, node, ("rules", index))
     problem = _problem(row, taken)
     if problem is not None:
         key, sentence = problem
         return _broken(sentence, spot_of(path, node, ("rules", index, key)))
-    compiled: dict[str, Program] = {}
     for key in ("when", "expression"):
-        try:
-            if key in row:
-                compiled[key] = library().compile(row[key])
-        except Exception as err:  # noqa: BLE001  the library raises what it likes; a broken rule must never pass
+        is_read, trouble = worker.ask({"compile": row[key]}) if key in row else (True, "")
+        if not is_read:
             place = spot_of(path, node, ("rules", index, key))
-            return _broken(f"Rule {row['id']}: {key} is not CEL: {_one_line(err)}.", place)
+            return _broken(f"Rule {row['id']}: {key} is not CEL: {trouble}.", place)
     return UserRule(
         id=row["id"],
-        when=compiled.get("when"),
-        expression=compiled["expression"],
+        when=row.get("when", ""),
+        expression=row["expression"],
         message=row["message"],
         severity=SEVERITIES[row.get("severity", Verdict.FAIL.value)],
         next_step=row.get("next_step", ""),
         source=row.get("source", ""),
         span=span,
         reads=_reads(f"{row.get('when', '')} {row['expression']}"),
+        worker=worker,
     )
 
 
@@ -180,19 +176,18 @@ def _problem(row: Any, taken: set[str]) -> tuple[str, str] | None:
     return None
 
 
-def _judge(rule: UserRule, entry: Entry, context: Any) -> Iterator[Finding]:
-    try:
-        if rule.when is not None and not _true(rule.when.execute(context)):
-            return
-        holds = _true(rule.expression.execute(context))
-    except Exception as err:  # noqa: BLE001  see above: an error is a finding, never a pass
+def _judge(rule: UserRule, entry: Entry, about: Mapping[str, Any]) -> Iterator[Finding]:
+    holds, trouble = rule.worker.ask({"expression": rule.expression, "when": rule.when, "about": about})
+    if trouble:
         yield Finding(
             rule=rule.id,
             verdict=Verdict.FAIL,
-            message=f"The rule cannot be judged for {entry.key or entry.role.value}: {_one_line(err)}.",
+            message=f"The rule cannot be judged for {entry.key or entry.role.value}: {trouble}.",
             next_step="Correct the expression; guard what may be absent with `when: has(stack.…)`.",
             spans=(rule.span, entry.span),
         )
+        return
+    if holds is None:
         return
     verdict = Verdict.OK if holds else rule.severity
     yield Finding(
@@ -205,15 +200,10 @@ def _judge(rule: UserRule, entry: Entry, context: Any) -> Iterator[Finding]:
     )
 
 
-def _true(answer: object) -> bool:
-    if not isinstance(answer, bool):
-        raise TypeError(f"the expression gives {answer!r}, not true or false")
-    return answer
-
-
-def _context(entry: Entry, on: date) -> Any:
+def _about(entry: Entry, on: date) -> dict[str, Any]:
+    """What an expression sees of an entry."""
     stack, hardware = entry.stack, entry.stack.hardware
-    variables = {
+    return {
         "stack": {part.value: value.text for part, value in stack.values.items()},
         "hardware": {
             "arch": hardware.arch,
@@ -229,53 +219,6 @@ def _context(entry: Entry, on: date) -> Any:
         },
         "on": on.isoformat(),
     }
-
-    def compared(name: str, text: str) -> tuple[Version, Version]:
-        own = _version(stack[_component(name)], name)
-        other = Value.read(_component(name), text)
-        return own, _version(other, name)
-
-    def at_least(name: str, text: str) -> bool:
-        own, other = compared(name, text)
-        return own >= other
-
-    def older(name: str, text: str) -> bool:
-        own, other = compared(name, text)
-        return own < other
-
-    def same(name: str, text: str) -> bool:
-        own, other = compared(name, text)
-        return own == other
-
-    def line(name: str) -> str:
-        version = _version(stack[_component(name)], name)
-        if not isinstance(version, LinedVersion):
-            raise TypeError(f"{name} has no release lines")
-        return version.line
-
-    functions = {"at_least": at_least, "older": older, "same": same, "line": line}
-    return library().Context(variables=variables, functions=functions)
-
-
-def _component(name: str) -> Component:
-    found = component_of(name)
-    if found is None:
-        raise LookupError(f"there is no component {name!r}")
-    return found
-
-
-def _version(value: Value | None, name: str) -> Version:
-    if value is None:
-        raise LookupError(f"this entry names no {name}")
-    if value.version is None:
-        raise ValueError(value.problem)
-    return value.version
-
-
-def _one_line(err: Exception) -> str:
-    said = f"there is no {err}" if isinstance(err, KeyError) else str(err)
-    text = " ".join(said.split()).rstrip(".")
-    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _broken(message: str, span: Span) -> Finding:
