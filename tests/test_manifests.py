@@ -105,14 +105,24 @@ def test_who_audits_may_list_what_an_audit_reads_and_change_nothing() -> None:
     assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list"}
 
 
-def test_only_the_checkpoint_role_may_change_pods() -> None:
-    patching = [
-        item["metadata"]["name"]
-        for item in objects(dra_namespaces=["dra"])
-        for rule in item.get("rules", ())
-        if "pods" in rule["resources"] and "patch" in rule["verbs"]
+def test_pods_may_be_changed_only_where_jobs_are_asked_to_save_their_work() -> None:
+    """Who may patch a pod may change its image: everywhere, that would be every privileged pod of the cluster."""
+
+    def patching(**options: Any) -> list[tuple[str, str]]:
+        return [
+            (item["kind"], item["metadata"].get("namespace", ""))
+            for item in objects(
+                dra_namespaces=["dra"], has_campaigns=True, has_rerolls=True, has_audits=True, **options
+            )
+            for rule in item.get("rules", ())
+            if "pods" in rule["resources"] and {"patch", "update", "create"} & {*rule["verbs"]}
+        ]
+
+    assert patching() == []
+    assert patching(checkpoint_namespaces=["train-b", "train-a", "train-b"]) == [
+        ("Role", "train-a"),
+        ("Role", "train-b"),
     ]
-    assert patching == ["seatrial-controller-checkpoint"]
 
 
 def test_only_where_there_are_canaries_may_the_operators_resources_be_written() -> None:
@@ -146,6 +156,8 @@ def test_what_cannot_be_a_namespace_is_refused(name: str) -> None:
         manifests.rbac(dra_namespaces=[name])
     with pytest.raises(ValueError, match="cannot be the name of a namespace"):
         manifests.rbac(gates_namespace=name)
+    with pytest.raises(ValueError, match="cannot be the name of a namespace"):
+        manifests.rbac(checkpoint_namespaces=[name])
 
 
 def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +167,8 @@ def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str
     assert cli.main(["manifests", "rbac", *asked, "--dra-reroll"]) == 0
     found = manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"], has_rerolls=True)
     assert capsys.readouterr().out == found
+    assert cli.main(["manifests", "rbac", "--checkpoint-namespace", "train"]) == 0
+    assert capsys.readouterr().out == manifests.rbac(checkpoint_namespaces=["train"])
     assert cli.main(["manifests", "rbac", "--canary"]) == 0
     assert capsys.readouterr().out == manifests.rbac(has_campaigns=True)
     assert cli.main(["manifests", "rbac", "--canary", "--gates-namespace", "trials"]) == 0
@@ -165,7 +179,7 @@ def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str
 
 def test_the_testbeds_controller_has_the_rights_of_the_manifests() -> None:
     cluster, by_namespace = controller_process.controller_rules()
-    assert {"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]} in cluster
+    assert {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]} in cluster
     assert set(by_namespace) == {"gpu-operator", "nvidia-dra-driver-gpu", "default", "seatrial"}
 
 

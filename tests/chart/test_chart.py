@@ -66,13 +66,14 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         has_campaigns=True,
         has_audits=True,
         gates_namespace="seatrial-gates",
+        checkpoint_namespaces=["train-a", "train-b"],
     )
     text = re.sub(r"namespace: seatrial\b(?!-)", f"namespace: {NAMESPACE}", text)
     asked = rendered(
         "operatorNamespace=nvidia",
         "draNamespaces={dra-a,dra-b}",
         "draReroll=true",
-        "features.checkpoints=true",
+        "checkpointNamespaces={train-a,train-b}",
         "features.campaigns=true",
         "audit.metricsEvery=15m",
     )
@@ -94,7 +95,6 @@ def test_where_dra_plugins_run_is_said_to_whoever_plays_a_controller() -> None:
 @pytest.mark.parametrize(
     ("feature", "roles"),
     [
-        ("checkpoints", {"seatrial-controller-checkpoint"}),
         ("campaigns", {"seatrial-controller-campaign", "seatrial-controller-gates"}),
     ],
 )
@@ -128,6 +128,10 @@ def test_an_address_without_the_rollout_is_refused_by_the_schema(pattern: str) -
 
 
 # ── where gates run ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+GATES = {"key": "seatrial.dev/gate", "operator": "Exists"}
+"""Whoever measures a gate."""
 
 
 def gate_arguments(objects: list[dict[str, Any]]) -> list[str]:
@@ -181,6 +185,34 @@ def test_values_kept_from_the_first_chart_are_enough() -> None:
     objects = rendered("gates=null", "uninstall=null", "git.forges=null", "networkPolicy.egress=null")
     assert one(objects, "Job", "seatrial-uninstall")["spec"]["activeDeadlineSeconds"] == 3600
     assert gate_arguments(objects) == [f"--gates-namespace={NAMESPACE}"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "chosen"), [("gates.create=true", {}), ("gates.namespace=", {"matchExpressions": [GATES]})]
+)
+def test_nobody_reaches_a_gate_and_it_reaches_nobody_but_other_gates_and_dns(
+    setting: str, chosen: dict[str, Any]
+) -> None:
+    """Where gates share the namespace of the controllers, these are not cut off with them."""
+    objects = rendered(setting)
+    policy = one(objects, "NetworkPolicy", "seatrial-gates")
+    assert f"--gates-namespace={policy['metadata']['namespace']}" in gate_arguments(objects)
+    other_gates = {"podSelector": {"matchExpressions": [GATES]}}
+    spec = policy["spec"]
+    assert (spec["podSelector"], spec["policyTypes"]) == (chosen, ["Ingress", "Egress"])
+    assert spec["ingress"] == [{"from": [other_gates]}]
+    first, dns = spec["egress"]
+    assert first == {"to": [other_gates]}
+    assert {port["port"] for port in dns["ports"]} == {53, 5353}
+
+
+def test_what_a_gate_may_reach_besides_is_named() -> None:
+    rule = "gates.networkPolicy.egress[0].to[0].ipBlock.cidr=192.0.2.10/32"
+    assert one(rendered(rule), "NetworkPolicy", "seatrial-gates")["spec"]["egress"][-1] == {
+        "to": [{"ipBlock": {"cidr": "192.0.2.10/32"}}]
+    }
+    off = rendered("gates.networkPolicy.enabled=false")
+    assert "seatrial-gates" not in [item["metadata"]["name"] for item in off if item["kind"] == "NetworkPolicy"]
 
 
 # ── the controller's pod ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -321,7 +353,9 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 
 def policies(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {item["metadata"]["name"]: item["spec"] for item in objects if item["kind"] == "NetworkPolicy"}
+    """By name: those of the pods of the chart; that of gates is about pods of anybody's."""
+    found = (item for item in objects if item["kind"] == "NetworkPolicy")
+    return {item["metadata"]["name"]: item["spec"] for item in found if item["metadata"]["name"] != "seatrial-gates"}
 
 
 def test_where_the_pods_may_go_is_left_to_others_until_it_is_said() -> None:
@@ -352,7 +386,7 @@ def test_every_pod_of_the_chart_may_reach_what_is_named_and_dns() -> None:
         ("replicas=0", "replicas"),
         ("operatorNamespace=GPU_Operator", "operatorNamespace"),
         ("image.digest=latest", "image.digest"),
-        ("features.checkpoint=true", "checkpoint"),
+        ("features.checkpoints=true", "checkpoints"),
         ("gates.podSecurity=loose", "podSecurity"),
         ("git.credentials[0].prefix=https://x/", "secret"),
         ("git.forges[0].kind=gogs", "kind"),

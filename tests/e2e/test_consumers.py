@@ -18,7 +18,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.node.writing import PAUSED
-from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers, dra, manifests
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
@@ -158,6 +158,10 @@ def test_jobs_end_by_themselves_or_are_outwaited_and_save_their_work_scenarios_1
         annotate(stage, saver, f"{keys.CHECKPOINT_ANNOTATION}=true")
         short = fleet.add_job_pod(ending, runs_seconds=4)
         fleet.set_driver_version(stage.target)
+        # Nobody may patch pods anywhere by default: who offers to save work has to be let be asked, and is told so.
+        stage.wait_told(saving, "may not be asked to save their work", f"--checkpoint-namespace {saver.namespace}")
+        assert not has_left(stage.history, saver.name)
+        controller_process.let_ask(stage.cluster, fleet.spec.prefix, saver.namespace)
         stage.wait_held({endless: "jobs-running", saving: "checkpoint-pending"})
         assert f"waiting for pod {name_of(stage, endure)} to finish (limit: 10 min)" in stage.why(endless)
 
@@ -245,6 +249,7 @@ def test_who_must_not_be_evicted_holds_the_node_and_is_named_until_somebody_acts
     guarded = holders[budgeted]
     fleet.plane.apply([manifests.disruption_budget(guarded.name, guarded.namespace, min_available=1)])
     with webhook() as hook, play("held", checkpoint={"webhook": hook.url, "timeoutSeconds": 60}) as stage:
+        controller_process.let_ask(stage.cluster, fleet.spec.prefix, holders[saving].namespace)
         annotate(stage, holders[saving], f"{keys.CHECKPOINT_ANNOTATION}=true")
         named = {node: name_of(stage, workload) for node, workload in holders.items()}
         fleet.set_driver_version(stage.target)

@@ -30,11 +30,10 @@ SPARE = {
     ("default", "", "events", "patch"),  # only when the same thing is told twice
     ("gpu-operator", "", "events", "create"),  # only when a driver pod cannot be restarted
     ("gpu-operator", "", "events", "patch"),
-    ("", "", "pods", "patch"),
     (dra.NAMESPACE, "", "pods", "delete"),
     *(("", "maintenance.nvidia.com", "nodemaintenances", verb) for verb in ("watch", "create", "patch", "delete")),
 }
-"""Rights that this upgrade has no use for; those of the last three lines are used in the stories beside it."""
+"""Rights that this upgrade has no use for; those of the last two lines are used in the stories beside it."""
 
 
 def all_done(history: History) -> bool:
@@ -129,7 +128,7 @@ def assert_only_allowed_requests(cluster: ControlPlane, user: str) -> None:
         for request in requests
         for namespace in {"", request.namespace}
     }
-    # Nothing is allowed that is not needed, here or where somebody saves work, has a DRA plugin or empties the nodes.
+    # Nothing is allowed that is not needed, here or where somebody has a DRA plugin or empties the nodes.
     assert allowed - used - SPARE == set()
 
 

@@ -13,6 +13,7 @@ from typing import Final
 OPERATOR_NAMESPACE: Final = "gpu-operator"
 DRA_NAMESPACE: Final = "nvidia-dra-driver-gpu"
 GATES_NAMESPACE: Final = "seatrial-gates"
+JOBS_NAMESPACE: Final = "seatrial-jobs"
 """What the namespaces are called in the files; all are replaced by the names asked for."""
 HOME: Final = "seatrial"
 """The controller's own, where gates run unless told otherwise."""
@@ -33,16 +34,20 @@ def rbac(
     has_campaigns: bool = False,
     has_audits: bool = False,
     gates_namespace: str = HOME,
+    checkpoint_namespaces: Iterable[str] = (),
 ) -> str:
     """The controller's ServiceAccount and exactly the rights it needs. The chart carries the same files.
 
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
     name that cannot be a namespace's is a ValueError. To restart plugins that others made stale (`has_rerolls`) it
     has to see the DaemonSets of both. Rollouts with a canary (`has_campaigns`) need some more, of which the right to
-    make Jobs is granted where gates run. A controller that audits (`has_audits`) lists more than it watches.
+    make Jobs is granted where gates run. To ask jobs to save their work it has to patch their pods, which is granted
+    where they run (`checkpoint_namespaces`) and nowhere else. A controller that audits (`has_audits`) lists more than
+    it watches.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
-    parts += [_read("rbac-checkpoint.yaml")]
+    asking = _read("rbac-checkpoint.yaml")
+    parts += [_in_namespace(asking, JOBS_NAMESPACE, namespace) for namespace in sorted(set(checkpoint_namespaces))]
     dra_namespaces = sorted(set(dra_namespaces))
     dra = _read("rbac-dra.yaml")
     parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in dra_namespaces]

@@ -70,6 +70,16 @@ def identity(
     return plane.service_account("seatrial", name, cluster_rules=cluster, namespaced_rules=by_namespace)
 
 
+def let_ask(plane: control_plane.ControlPlane, name: str, *namespaces: str) -> None:
+    """Let an account of `identity` ask the jobs of these namespaces to save their work, as the shipped manifests do."""
+    granted = yaml.safe_load_all(manifests.rbac(checkpoint_namespaces=namespaces))
+    objects = [item for item in granted if item["metadata"]["name"] == "seatrial-controller-checkpoint"]
+    for item in objects:
+        if item["kind"] == "RoleBinding":
+            item["subjects"] = [{"kind": "ServiceAccount", "name": name, "namespace": "seatrial"}]
+    plane.apply(objects)
+
+
 class ControllerProcess:
     """`seatrial controller --forever`; killed or stopped with its context."""
 

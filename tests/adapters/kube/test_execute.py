@@ -285,6 +285,17 @@ async def test_a_webhooks_yes_is_written_on_the_pods(server: standin.StandIn, to
     }
 
 
+async def test_who_may_not_patch_the_pods_of_a_namespace_is_told_how_that_is_granted(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.refuses(403, "Forbidden", 'pods "train-0" is forbidden'))
+    outcome = await try_out(to_server, asking(0))
+    assert outcome.result is Result.FAILED
+    assert outcome.detail.startswith("jobs in jobs may not be asked to save their work; grant it with ")
+    assert "`seatrial manifests rbac --checkpoint-namespace jobs`" in outcome.detail
+    assert 'pods "train-0" is forbidden' in outcome.detail
+
+
 async def test_a_maintenance_of_our_own_says_what_our_policy_says(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.gives({}, code=201))
     assert await try_out(to_server, REQUEST) == Outcome(action=REQUEST, result=Result.DONE)

@@ -94,8 +94,27 @@ def test_a_probe_is_pinned_to_its_node_and_accounted_for_by_the_scheduler() -> N
             "image": "nccl:1",
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "resources": {"limits": {"nvidia.com/gpu": "1"}},
+            "securityContext": {"allowPrivilegeEscalation": False, "seccompProfile": {"type": "RuntimeDefault"}},
         }
     ]
+
+
+@pytest.mark.parametrize("level", probes.Level)
+@pytest.mark.parametrize("gang", [(), ("n1", "n2")])
+@pytest.mark.parametrize("made", [probes.job_of, probes.job_alone])
+def test_no_gate_has_a_token_of_the_cluster_or_may_become_more_than_it_is(
+    level: probes.Level, gang: tuple[str, ...], made: Any
+) -> None:
+    """The token held before; named mutation: `automountServiceAccountToken` left out of `_pod_of`."""
+    pod = made(replace(PROBE, gang=gang), UID, level=level)["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in pod
+    assert not {"hostNetwork", "hostPID", "hostIPC", "volumes"} & pod.keys()
+    for container in pod["containers"]:
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not security.get("privileged")
 
 
 def test_a_restricted_probe_asks_for_nothing_and_only_a_pull_runs_as_another_than_its_image_says() -> None:

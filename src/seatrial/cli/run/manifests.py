@@ -44,6 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--audit", action="store_true", help="with the rights that `seatrial controller --audit-every` needs besides"
     )
     parser.add_argument(
+        "--checkpoint-namespace",
+        type=_namespace,
+        action="append",
+        default=[],
+        metavar="NAMESPACE",
+        help="where jobs run that are asked to save their work: their pods may be patched (nowhere); repeatable",
+    )
+    parser.add_argument(
         "--gates-namespace",
         type=_namespace,
         default=manifests.HOME,
@@ -68,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         has_campaigns=args.canary,
         has_audits=args.audit,
         gates_namespace=args.gates_namespace,
+        checkpoint_namespaces=args.checkpoint_namespace,
     )
     pace = manifests.pace(operator_namespace=args.operator_namespace)
     parts = {"crd": [manifests.crd()], "rbac": [rbac], "pace": [pace], "all": [manifests.crd(), rbac]}

@@ -167,7 +167,15 @@ class KubeCluster:
                 return None if _is_another(err) else err
             return None
 
-        return _joined(action, await _each(action.pods, annotate))
+        noes = await _each(action.pods, annotate)
+        barred = next((pod.namespace for pod, answer in noes if isinstance(answer, errors.Forbidden)), "")
+        outcome = _joined(action, noes)
+        if not barred:
+            return outcome
+        grant = f"grant it with `seatrial manifests rbac --checkpoint-namespace {barred}`, or checkpointNamespaces"
+        return replace(
+            outcome, detail=f"jobs in {barred} may not be asked to save their work; {grant}: {outcome.detail}"
+        )
 
     # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -65,6 +65,11 @@ SELECTOR: Final = keys.GATE_KEY
 REFUSALS: Final = "type=Warning,involvedObject.kind=Job,reason=FailedCreate"
 """By field: what the Job controller says of a pod that it could not make."""
 
+CONFINED: Final[Mapping[str, Any]] = {
+    "allowPrivilegeEscalation": False,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What every gate is held to, whatever its namespace lets in: images of anybody's run here, as root where they like."""
 _NAME_MAX: Final = 63
 _LABEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _FAILING: Final = ("Failed", "FailureTarget")
@@ -174,8 +179,7 @@ def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> d
         container["resources"] = {"claims": [{"name": companions.CLAIM}]}
     elif action.gate.gpus:
         container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
-    if level is Level.RESTRICTED:
-        container["securityContext"] = _restricted(action)
+    container["securityContext"] = dict(CONFINED) | (_restricted(action) if level is Level.RESTRICTED else {})
     # A term for each, since the API server takes one name in each of them; any term is enough.
     here = [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
@@ -199,12 +203,7 @@ def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> d
 
 
 def _restricted(action: StartProbe) -> dict[str, Any]:
-    asked: dict[str, Any] = {
-        "allowPrivilegeEscalation": False,
-        "runAsNonRoot": True,
-        "capabilities": {"drop": ["ALL"]},
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
+    asked: dict[str, Any] = {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}
     # Images of drivers run as root, and here only `true` is run in them; any image's shell reads what everybody may
     # read. For a gate another user than its image has would be a reason to fail that is none of the driver's.
     return asked | ({"runAsUser": _NOBODY} if action.gate.name in (PREPULL, NIC_FIRMWARE) else {})
