@@ -27,7 +27,9 @@ SLIPS: Final = {
     "a word said twice": r"\b([a-z]+) \1\b(?!-)(?<!\bthat that)(?<!\bhad had)",
     "two spaces": r"[^\s|:]  +[^\s|]",
     "a space before the end": r" [,.;](?=\s|$)|\s$",
-    "another spelling": r"\b(?:recogni|organi|anonymi|normali|authori|summari|reali)z(?![a-z]*\.k8s)|\b(?:behavi|col)or\b",
+    "another spelling": (
+        r"\b(?:recogni|organi|anonymi|normali|authori|summari|reali)z(?![a-z]*\.k8s)|\b(?:behavi|col)or\b"
+    ),
 }
 EXAMPLES: Final = {
     "one of many": "n1: 1 nodes failed",
