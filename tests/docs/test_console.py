@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial_lab.testbed import waiting
 from tests.docs.console import Entry, Shell, entries_of, is_as_shown, rewritten
 
 PAGE = """# A page
@@ -94,4 +95,12 @@ def test_one_shell_runs_all_commands_and_ends_what_they_left(tmp_path: Path) -> 
         code, printed = shell.run("cat <<END\nsaid\nEND\nsleep 600 & echo $!", timeout_seconds=10)
         said, left = printed.split()
         assert (code, said, Path(f"/proc/{left}").exists()) == (0, "said", True)
-    assert not Path(f"/proc/{left}").exists() or "(sleep) Z" in Path(f"/proc/{left}/stat").read_text(encoding="ascii")
+    waiting.wait_for(lambda: is_over(left), what="what it left to be over", timeout_seconds=10)
+
+
+def is_over(process: str) -> bool:
+    """Whether a process is gone, or dead and not taken note of by its parent."""
+    try:
+        return ") Z " in Path(f"/proc/{process}/stat").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return True

@@ -35,7 +35,7 @@ WORD = "seatrial-word"
 PAGE_COLUMNS = 110
 ADDRESS = "https://git.example/gpu-cluster.git"
 """Stands in the page for the folder that the repository is here."""
-PICTURES = ROOT / "docs" / "pictures"
+PICTURES = ROOT / "docs" / "looks"
 
 
 @pytest.fixture(scope="module")
