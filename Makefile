@@ -77,7 +77,7 @@ gitops-timings: $(READY) ## time commits and reverts through the real GitOps eng
 forge: $(READY) ## pull requests on a real Gitea: the contract, and campaigns to the tag and back (Gitea is built once)
 	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py tests/forge/cluster_on_gitea.py -q
 
-browser: $(READY) ## look at the page of a report in Chromium, on a wide screen and a phone, by day and by night (needs chromium)
+browser: $(READY) ## look at the page of a report in Chromium, on a wide screen and a phone, by day and by night (fetched once)
 	@$(RUN)/python -m pytest tests/cli/page_in_a_browser.py -q
 
 upgrade: $(READY) ## helm upgrades seatrial itself in the middle of a rollout, from the first chart, and takes it back (needs root)

@@ -1,31 +1,25 @@
 """The page of a report in a real browser, 390 and 1280 pixels wide, by day and by night: `make browser`.
 
 Nothing may be wider than the screen, no text may leave its picture or its card, and what is written has to be readable
-on what is behind it, as the browser itself draws it. Needs Chromium, by its name on the PATH or in CHROMIUM.
+on what is behind it, as the browser itself draws it.
 """
 
 from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
-import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from seatrial.cli.show.report import page
+from seatrial_lab.testbed.building.browser import Browser, chromium
 from tests.cli.test_report_page import CONTRAST_MIN, KINDS, made
 
-FLAGS: Final = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
-    *("--allow-file-access-from-files", "--virtual-time-budget=10000", "--dump-dom"),
-)
-NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
-SECONDS: Final = 90
+DUMP: Final = ("--virtual-time-budget=10000", "--dump-dom", "--window-size=1400,1000")
 LOOK: Final = """
 const inside = document.querySelector('iframe').contentDocument, found = {}
 const view = inside.defaultView, root = inside.documentElement
@@ -59,11 +53,9 @@ document.body.append(Object.assign(document.createElement('pre'), {id: 'found', 
 """
 
 
-def browser() -> str:
-    """Where it is; who asks for this has to have one."""
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")
-    assert found, f"There is no browser: install chromium, or name one in CHROMIUM. Looked for {', '.join(NAMES)}."
-    return found
+@cache
+def browser() -> Browser:
+    return chromium()
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +73,7 @@ def with_long_names(data: dict[str, Any]) -> dict[str, Any]:
     longer = json.dumps(data).replace('"gpu-', '"ip-10-200-131-245.eu-central-1.compute.internal.gpu-')
     found: dict[str, Any] = json.loads(longer)
     return found | {
-        "verdict": f"Taken back: {'x' * 200}.",
+        "verdict": f"Reverted: {'x' * 200}.",
         "rollout": "driver-580-105-08-for-the-whole-of-production-eu-central",
     }
 
@@ -95,13 +87,7 @@ def looked_at(folder: Path, name: str, width: int, *, is_dark: bool) -> dict[str
         f"<script>onload = () => {{ {LOOK.replace('LEAST', str(CONTRAST_MIN))} }}</script></body>",
         encoding="utf-8",
     )
-    scheme = f"--blink-settings=preferredColorScheme={0 if is_dark else 1}"
-    done = subprocess.run(
-        [browser(), *FLAGS, scheme, "--window-size=1400,1000", outer.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
+    done = browser().run(*DUMP, outer.as_uri(), is_dark=is_dark)
     told = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
     assert told, done.stderr[-2000:]
     found: dict[str, Any] = json.loads(html.unescape(told[1]))
