@@ -20,12 +20,14 @@ pytestmark = pytest.mark.cluster
 
 PREFIX = "remote"
 LIFE = "life"
+REPORTS = "https://reports.example/{rollout}"
 
 
 @pytest.fixture(scope="module")
 def stage(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
     """The stage, with a rollout that waits for a person before the waves and before the promotion."""
-    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
+    arguments = ("--report-url", REPORTS)
+    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX, arguments=arguments) as made:
         made.open()
         made.lay_out()
         yield made
@@ -101,6 +103,10 @@ def test_a_remote_that_is_away_holds_the_promotion_and_it_is_done_once(stage: Li
     assert stage.remote_log().count(f"Promote driver {stage.target} to production") == 1
     assert [tag.rpartition("-")[2] for tag in stage.tags()] == ["stable"]
     assert not stage.marks()
+    assert f"Report: https://reports.example/{LIFE}\n" in last_message(stage)
+    data = json.loads(stage.run("report", LIFE, "-o", "json").stdout)
+    assert [each["what"] for each in data["said"]] == ["approved waves", "approved promotion"]
+    assert all(each["who"].endswith(" (claimed)") for each in data["said"]), data["said"]
 
 
 def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_back(stage: LightStage) -> None:
@@ -117,6 +123,7 @@ def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_bac
     assert set(stage.fleet.driver_versions().values()) == {stage.running}
     reverts = [subject for subject in stage.remote_log() if subject.startswith(("Revert ", "Mark "))]
     assert len(reverts) == 1, reverts
+    assert f"Report: https://reports.example/{LIFE}\n" in last_message(stage)
     head, _, rest = stage.matrix().partition("canary:")
     assert f'driver: "{stage.running}"' in head, "production is what it was"
     assert "bad:" not in rest, "a person undid it, and did not reject the version"
@@ -193,6 +200,12 @@ def test_an_abort_after_our_commits_were_rewritten_away_waits_for_the_old_versio
         fresh.wait_phase("Reverted")
     assert set(fresh.fleet.driver_versions().values()) == {fresh.running}
     assert not fresh.marks()
+
+
+def last_message(stage: LightStage) -> str:
+    """What the newest commit of the remote says."""
+    stage.git("fetch", "--quiet", "origin")
+    return stage.git("log", "-1", "--format=%B", "origin/main")
 
 
 def refuse(remote: Path, why: str) -> None:
