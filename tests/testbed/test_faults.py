@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
 OLD, NEW, LAST = "570.124.06", "580.105.08", "580.126.20"
 NODES = tuple(f"gpu-{each:03}" for each in range(6))
-TIMEOUT_SECONDS = 90.0
+TIMEOUT_SECONDS = 180.0
+IMAGE = "example.invalid/probes:1"
 AT_ONCE = {"maxParallelUpgrades": 0, "maxUnavailable": "100%", "maxFailed": 9}
 
 
@@ -34,7 +35,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         plane = lifecycle.find()
         assert plane is not None
         account = controller_process.identity(plane, "faults", has_campaigns=True)
-        with controller_process.ControllerProcess(account, "", folder):
+        with controller_process.ControllerProcess(account, "", folder, arguments=("--probes-image", IMAGE)):
             yield plane
 
 
@@ -133,6 +134,21 @@ def test_a_canary_that_reboots_begins_anew_and_one_whose_gates_fail_goes_back(be
     assert call("heal").stdout == f"{canary}: gate is healed.\n"
     assert set(faults.fleet_of(bed).driver_versions().values()) == {NEW}
     assert not left(bed)
+
+
+def test_a_rollout_that_names_no_gate_passes_the_suite_with_nobody_else_at_work(bed: ControlPlane) -> None:
+    body = {
+        "publish": {"via": "none"},
+        "canary": {"nodes": [NODES[2]]},
+        "bake": {"durationSeconds": 1, "everySeconds": 1},
+        "waves": {"growth": "percentages", "percentages": [100]},
+    }
+    publish(bed, "suite", LAST, **body)
+    wait(lambda: phase(bed, "suite") == "Done", "every wave to be through")
+    asked = {each["gate"]: each["verdict"] for each in bed.get("gpurollout", "suite")["status"]["campaign"]["gates"]}
+    suite = ("smoke-train", "smoke-infer", "gpu-errors", "multi-gpu")
+    assert {gate: asked.get(gate) for gate in suite} == dict.fromkeys(suite, "passed")
+    assert set(faults.fleet_of(bed).driver_versions().values()) == {LAST}
 
 
 def test_a_gate_of_the_suite_leaves_the_figures_that_its_payload_would() -> None:
