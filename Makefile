@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser looks
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -97,6 +97,9 @@ judging: $(READY) ## simulate 9,000 upgrades, sound and faulty: false aborts, lo
 
 fuzz: $(READY) ## feed the matrix reader damaged files for two minutes
 	@SEATRIAL_FUZZ_SECONDS=140 HYPOTHESIS_PROFILE=default $(RUN)/python -m pytest tests/adapters/files/test_fuzz_matrix.py -q
+
+looks: $(READY) ## write the pictures of docs/looks anew: pages in a real browser (fetched once), by day and by night
+	@$(RUN)/python -m docs.looks
 
 docs: $(READY) ## write the generated pages of docs/reference anew
 	@$(RUN)/python -m docs.generate

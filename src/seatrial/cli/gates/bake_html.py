@@ -123,7 +123,8 @@ def _said(event: dict[str, Any]) -> str:
 
 
 def _picture(parts: Iterable[str], rows: int) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {ROW * rows}" role="img">{"".join(parts)}</svg>'
+    picture = f'<svg viewBox="0 0 {WIDTH} {ROW * rows}" role="img">{"".join(parts)}</svg>'
+    return f'<div class="wide">{picture}</div>'
 
 
 def _label(text: str, number: int) -> str:

@@ -44,27 +44,41 @@ DOTS: Final = {
 }
 
 STYLE: Final = """
-:root { color-scheme: light }
+:root { color-scheme: light dark; --page: #f5f7f9; --card: #fff; --text: #1c2733; --soft: #5b6b7b; --edge: #e3e8ee }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #10151b; --card: #1a2129; --text: #e6edf3; --soft: #9fb0c0; --edge: #2b3540 }
+}
 * { box-sizing: border-box }
-body { margin: 0; background: #f5f7f9; color: #1c2733; font: 15px/1.55 system-ui, "Segoe UI", "Noto Sans", sans-serif }
+body { margin: 0; background: var(--page); color: var(--text);
+  font: 15px/1.55 system-ui, "Segoe UI", "Noto Sans", sans-serif; overflow-wrap: anywhere }
 main { max-width: 1120px; margin: 0 auto; padding: 32px 24px 48px }
 h1 { font-size: 27px; margin: 0 0 4px; letter-spacing: -.01em }
 h2 { font-size: 20px; margin: 0 0 4px } h3 { font-size: 15px; margin: 22px 0 4px }
-p { margin: 0 0 6px } .soft { color: #5b6b7b }
-.card { background: #fff; border: 1px solid #e3e8ee; border-radius: 10px; padding: 20px 24px; margin-top: 18px }
+p { margin: 0 0 6px } .soft { color: var(--soft) }
+.card { background: var(--card); border: 1px solid var(--edge); border-radius: 10px; padding: 20px 24px;
+  margin-top: 18px }
 .good { border-left: 5px solid #1f8a5b } .bad { border-left: 5px solid #bf3b3b }
 .figures { display: flex; flex-wrap: wrap; gap: 12px 44px; margin: 14px 0 8px }
 .figures b { display: block; font-size: 23px; font-weight: 650; letter-spacing: -.01em }
-.figures span { color: #5b6b7b; font-size: 13px }
+.figures span { color: var(--soft); font-size: 13px }
 svg { display: block; width: 100%; height: auto; margin-top: 8px }
-svg text { font: 12px system-ui, "Segoe UI", "Noto Sans", sans-serif; fill: #5b6b7b }
+svg text { font: 12px system-ui, "Segoe UI", "Noto Sans", sans-serif; fill: var(--soft) }
 svg text.on { fill: #fff; font-weight: 600 }
+.wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; font-size: 14px }
-td, th { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid #eef1f4; vertical-align: top }
-td:first-child { white-space: nowrap; color: #5b6b7b }
+td, th { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--edge); vertical-align: top }
+td:first-child { white-space: nowrap; color: var(--soft) }
 pre { background: #1c2733; color: #e6edf3; border-radius: 8px; padding: 14px 18px; overflow-x: auto; font-size: 13px }
-.key { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin: 0 5px 0 14px }
-footer { color: #5b6b7b; font-size: 13px; margin-top: 20px }
+.key { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin: 0 5px 0 0 }
+.named { display: inline-block; margin-left: 14px; font-weight: 400 }
+footer { color: var(--soft); font-size: 13px; margin-top: 20px }
+@media (max-width: 640px) {
+  main { padding: 20px 10px 32px } .card { padding: 14px 12px }
+  .wide svg { width: 760px } .named { margin: 0 12px 0 0 }
+  table.story td { display: inline; border: 0; padding: 0 8px 0 0 }
+  table.story tr { display: block; border-bottom: 1px solid var(--edge); padding: 4px 0 }
+  table.story td:last-child { display: block }
+}
 """
 
 
@@ -103,8 +117,9 @@ def _card(chapter: Chapter, node_count: int) -> str:
     return f"""<section class="card {"good" if is_good else "bad"}">
 <h2>{escape(chapter.rollout)}: driver {escape(chapter.old)} → {escape(chapter.new)}</h2>{why}
 <div class="figures">{shown}</div>
-<h3>Phases, and the nodes in them {_legend(STATES)}</h3>{_timeline(chapter, ruler, node_count)}
-<h3>Gates, round by round {_legend({each.value: colour for each, colour in DOTS.items()})}</h3>{_gates(chapter)}
+<h3>Phases, and the nodes in them {_legend(STATES)}</h3><div class="wide">{_timeline(chapter, ruler, node_count)}</div>
+<h3>Gates, round by round {_legend({each.value: colour for each, colour in DOTS.items()})}</h3>
+<div class="wide">{_gates(chapter)}</div>
 <h3>What happened</h3>{_story(chapter)}
 </section>
 """
@@ -112,7 +127,7 @@ def _card(chapter: Chapter, node_count: int) -> str:
 
 def _legend(colours: dict[str, str]) -> str:
     keys = (
-        f'<span class="key" style="background:{colour}"></span><span class="soft">{escape(name)}</span>'
+        f'<span class="named soft"><span class="key" style="background:{colour}"></span>{escape(name)}</span>'
         for name, colour in colours.items()
     )
     return "".join(keys)
@@ -213,4 +228,4 @@ def _story(chapter: Chapter) -> str:
         f"<tr><td>{escape(clock(at))}</td><td><b>{escape(what)}</b></td><td>{escape(text)}</td></tr>"
         for at, what, text in chapter.events
     )
-    return f"<table>{told}</table>"
+    return f'<table class="story">{told}</table>'

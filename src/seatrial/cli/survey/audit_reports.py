@@ -152,7 +152,8 @@ def as_html(found: Audited, code: ExitCode) -> str:
 <p class="soft">{escape(audit_telling.head(found))}</p>
 {_figures(found)}
 {cards}
-<div class="card"><h2>Components</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{besides}</div>
+<div class="card"><h2>Components</h2>
+<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{besides}</div>
 <footer>{escape(audit_telling.end(found))} Written by seatrial audit. The same as a document is in this page.</footer>
 <script type="application/json" id="data">{kept}</script>
 </main></body></html>
