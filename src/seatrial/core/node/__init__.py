@@ -7,6 +7,7 @@
     fresh       whether the DRA plugin knows the driver that runs; lack: what is missing from a proof
     impact      what each step of a plan does to the workloads of a node
     observed    versions that people moved
+    driver_manager/   the old driver off the node, where no controller is at work
 
 Law of this room: a step looks at one node and its orders, never at another node.
 """
