@@ -23,6 +23,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import CommitStatus, Request
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.node.driver_manager.values import HostSeen, HostStep, Turned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,26 @@ class CheckpointWebhook(Protocol):
 
 class JournalUnwritable(SeatrialError):  # noqa: N818
     """The journal cannot be written now, and may be later: its disk is full, or not to be had."""
+
+
+class Host(Protocol):
+    """The machine below a driver manager: its kernel, its mounts and its files."""
+
+    def host_driver(self) -> str:
+        """The version of a driver that the host brings itself; empty where it brings none. May take a minute."""
+        ...
+
+    def look(self) -> HostSeen:
+        """Everything as it is now."""
+        ...
+
+    def do(self, step: HostStep, /) -> Turned | None:
+        """Take one thing away; None when that is done."""
+        ...
+
+    def lacking(self) -> tuple[str, ...]:
+        """What would keep the work from being done, as sentences."""
+        ...
 
 
 class Journal(Protocol):

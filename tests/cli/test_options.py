@@ -26,6 +26,7 @@ NAMED: Final = (*DOCUMENTS, "name")
 ALL: Final = ("table", "wide", "json", "yaml", "name")
 NO_CLUSTER: Final = "files alone: no cluster, nothing that changes by itself, nothing with labels"
 ONE: Final = "one rollout, which is named: whoever pauses or undoes says which"
+ENVIRONMENT: Final = "an init container on one node, told by its environment as NVIDIA's is; KUBECONFIG is part of that"
 FORM: Final = "what it prints has one form, which is read by something else"
 
 FOLDERS: Final = {"bundle"}
@@ -91,6 +92,8 @@ TABLE: Final = {
     "node unskip": Row(NAMED, "lc", "a write: `node get -w` shows what becomes of it"),
     "controller": Row((), "c", "a service: it logs"),
     "pace": Row(DOCUMENTS, "c", "a service that prints a summary when it ends"),
+    "driver-manager preflight": Row(DOCUMENTS, why=ENVIRONMENT),
+    "driver-manager uninstall": Row(why=ENVIRONMENT),
     "replay": Row(DOCUMENTS, why=NO_CLUSTER),
     "snapshot": Row((), "c", FORM),
     "manifests": Row(why=FORM),

@@ -51,6 +51,9 @@ COMMANDS: Final = {
     "controller": Command("seatrial.cli.run.controller", "run the controller, which moves the nodes of a rollout"),
     "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller early"),
     "dra": Command("seatrial.cli.run.dra", "find DRA plugins older than their driver, and restart them"),
+    "driver-manager": Command(
+        "seatrial.cli.run.driver_manager", "take the old driver off a node, in its init container"
+    ),
     "replay": Command("seatrial.cli.run.replay", "decide recorded journals again, and compare"),
     "snapshot": Command("seatrial.cli.survey.snapshot", "write the cluster into a file, without its secrets"),
     "manifests": Command("seatrial.cli.run.manifests", "print what seatrial needs in a cluster"),
@@ -67,7 +70,7 @@ def is_here(command: Command) -> bool:
 
 def overview(program: str = programs.SEATRIAL) -> Parser:
     """What is parsed where no command is named."""
-    lines = "\n".join(f"  {name:12} {each.text}" for name, each in COMMANDS.items() if is_here(each))
+    lines = "\n".join(f"  {name:14} {each.text}" for name, each in COMMANDS.items() if is_here(each))
     parser = Parser(
         prog=program,
         description="Upgrades the NVIDIA stack of a Kubernetes GPU cluster, one careful step at a time.",

@@ -64,6 +64,11 @@ def pace(*, operator_namespace: str = OPERATOR_NAMESPACE) -> str:
     return _in_namespace(_read("rbac-pace.yaml"), OPERATOR_NAMESPACE, operator_namespace)
 
 
+def driver_manager(*, operator_namespace: str = OPERATOR_NAMESPACE) -> str:
+    """What `seatrial driver-manager` needs, for the account of the driver's pods."""
+    return _in_namespace(_read("rbac-driver-manager.yaml"), OPERATOR_NAMESPACE, operator_namespace)
+
+
 def _read(name: str) -> str:
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
 

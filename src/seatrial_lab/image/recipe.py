@@ -53,7 +53,7 @@ CONTROLLER: Final = Recipe(
     says="Upgrades the NVIDIA stack of a Kubernetes GPU cluster with care.",
     entrypoint=("seatrial",),
     command=("controller", "--forever"),
-    programs=("kubectl-seatrial", "kubectl_complete-seatrial", "seatrial", "seatrial-probe"),
+    programs=("driver-manager", "kubectl-seatrial", "kubectl_complete-seatrial", "seatrial", "seatrial-probe"),
     environment=ENVIRONMENT,
     port=8480,
 )

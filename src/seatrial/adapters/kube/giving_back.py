@@ -105,4 +105,5 @@ def patch_of(node: kinds.Node, *, mirror: bool) -> dict[str, Any] | None:
 
 
 def _is_ours(key: str) -> bool:
-    return key.startswith(keys.PREFIX)
+    """A driver manager's word for its cordon goes with the cordon: without it nobody would open the node again."""
+    return key.startswith(keys.PREFIX) and key != keys.MANAGER_CORDON_ANNOTATION

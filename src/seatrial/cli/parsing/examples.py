@@ -145,6 +145,15 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "dra": (("seatrial dra status", ""), ("seatrial dra reroll --dry-run", "")),
     "dra status": (("seatrial dra status", ""),),
     "dra reroll": (("seatrial dra reroll --dry-run", ""), ("seatrial dra reroll --wait --deadline 2h", "")),
+    "driver-manager": (
+        ("seatrial driver-manager preflight", "with NODE_NAME set"),
+        ("seatrial driver-manager uninstall", ""),
+    ),
+    "driver-manager preflight": (
+        ("seatrial driver-manager preflight", "with NODE_NAME set"),
+        ("seatrial driver-manager preflight -o json", ""),
+    ),
+    "driver-manager uninstall": (("seatrial driver-manager uninstall", "in the driver's pod, with NODE_NAME set"),),
     "replay": (("seatrial replay passes.jsonl", ""),),
     "snapshot": (
         ("seatrial snapshot > fleet.json", ""),

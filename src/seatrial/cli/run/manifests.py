@@ -1,7 +1,8 @@
 """Print what seatrial needs in a cluster, for `kubectl apply -f -`.
 
-The parts are crd (the GPURollout resource), rbac (the controller's account and exactly the rights it needs), and pace
-(the same for `seatrial pace`). Without a part it prints crd and rbac.
+The parts are crd (the GPURollout resource), rbac (the controller's account and exactly the rights it needs), pace (the
+same for `seatrial pace`), and driver-manager (the rights that `seatrial driver-manager` needs in the driver's pods).
+Without a part it prints crd and rbac.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.program import print_data
 
 EXITS: tuple[ExitCode, ...] = ()
+PARTS = ("crd", "rbac", "pace", "driver-manager", "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=["crd", "rbac", "pace", "all"], default="all", help="which part")
+    parser.add_argument("what", nargs="?", choices=PARTS, default="all", help="which part")
     parser.add_argument(
         "--operator-namespace",
         type=_namespace,
@@ -79,6 +81,13 @@ def run(args: argparse.Namespace) -> int:
         checkpoint_namespaces=args.checkpoint_namespace,
     )
     pace = manifests.pace(operator_namespace=args.operator_namespace)
-    parts = {"crd": [manifests.crd()], "rbac": [rbac], "pace": [pace], "all": [manifests.crd(), rbac]}
+    manager = manifests.driver_manager(operator_namespace=args.operator_namespace)
+    parts = {
+        "crd": [manifests.crd()],
+        "rbac": [rbac],
+        "pace": [pace],
+        "driver-manager": [manager],
+        "all": [manifests.crd(), rbac],
+    }
     print_data("---\n".join(parts[args.what]), end="")
     return ExitCode.OK

@@ -9,7 +9,7 @@ right of its own. Tests: tests/adapters/kube/test_access.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
@@ -143,10 +143,7 @@ class Access:
                     await self._changed.wait()
 
     async def _ask(self, wanted: tuple[Right, ...]) -> None:
-        answers = [await self._client.create(keys.ACCESS_REVIEWS, _review(right), AccessReview) for right in wanted]
-        self.denied = tuple(
-            str(right) for right, answer in zip(wanted, answers, strict=True) if not answer.status.allowed
-        )
+        self.denied = await denied_of(self._client, wanted)
         self._answered = wanted
 
 
@@ -159,6 +156,12 @@ async def denied_to(client: Client, namespace: str, account: str, rights: Iterab
     wanted = tuple(sorted(rights))
     answers = [await client.create(keys.OTHERS_REVIEWS, _review(right, who), AccessReview) for right in wanted]
     return tuple(right for right, answer in zip(wanted, answers, strict=True) if not answer.status.allowed)
+
+
+async def denied_of(client: Client, wanted: Sequence[Right]) -> tuple[str, ...]:
+    """Ask the API server which of these we do not have."""
+    answers = [await client.create(keys.ACCESS_REVIEWS, _review(right), AccessReview) for right in wanted]
+    return tuple(str(right) for right, answer in zip(wanted, answers, strict=True) if not answer.status.allowed)
 
 
 def _review(right: Right, who: dict[str, Any] | None = None) -> dict[str, Any]:

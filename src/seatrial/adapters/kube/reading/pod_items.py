@@ -50,7 +50,7 @@ def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection
         facts = _driver_pod(pod)
     elif is_ours and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
         facts = _validator_pod(pod)
-    elif _is_dra_plugin(pod) and (is_ours or meta.namespace in (dra_namespaces or keys.DRA_NAMESPACES)):
+    elif is_dra_plugin(pod) and (is_ours or meta.namespace in (dra_namespaces or keys.DRA_NAMESPACES)):
         facts = _dra_plugin(pod)
     else:
         return _user_item(pod, is_in_operators_namespace=is_ours)
@@ -65,19 +65,15 @@ def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection
 
 def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | None:
     """A pod that is no operand itself; DaemonSets' and static pods only while they may hold something."""
-    meta, phase, keeper = pod.metadata, pod.status.phase, _keeper(pod)
+    meta, phase, keeper = pod.metadata, pod.status.phase, keeper_of(pod)
     is_leaving = meta.deletion_timestamp is not None
-    claims = consumers.claim_names(
-        wanted=((entry.name, entry.resource_claim_name or "") for entry in pod.spec.resource_claims),
-        generated={entry.name: entry.resource_claim_name or "" for entry in pod.status.resource_claim_statuses},
-        extended=extended.resource_claim_name if (extended := pod.status.extended_resource_claim_status) else "",
-    )
+    claims = claims_of(pod)
     if phase in consumers.FINISHED_PHASES and not (is_leaving and claims):
         return None
     # The operator's own DaemonSets all run under the runtime class nvidia; other people's may as well, to monitor.
     runtime_class = "" if keeper is PodOwner.DAEMON_SET else pod.spec.runtime_class_name or ""
     is_operand = is_in_operators_namespace and keeper is PodOwner.DAEMON_SET
-    resources = tuple(sorted(set(_resources(pod))))
+    resources = tuple(sorted(set(resources_of(pod))))
     gpu = consumers.gpu_use(phase=phase, resources=resources, claims=(), runtime_class=runtime_class)
     if keeper in (PodOwner.DAEMON_SET, PodOwner.KUBELET) and not claims and (gpu is None or is_operand):
         return None
@@ -108,6 +104,15 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
         )
         if claims
         else None,
+    )
+
+
+def claims_of(pod: kinds.Pod) -> tuple[str, ...]:
+    """The names of the claims it really has."""
+    return consumers.claim_names(
+        wanted=((entry.name, entry.resource_claim_name or "") for entry in pod.spec.resource_claims),
+        generated={entry.name: entry.resource_claim_name or "" for entry in pod.status.resource_claim_statuses},
+        extended=extended.resource_claim_name if (extended := pod.status.extended_resource_claim_status) else "",
     )
 
 
@@ -164,9 +169,9 @@ def _validator_pod(pod: kinds.Pod) -> ValidatorPod:
     )
 
 
-def _is_dra_plugin(pod: kinds.Pod) -> bool:
+def is_dra_plugin(pod: kinds.Pod) -> bool:
     """Whether the pod is made as NVIDIA's DRA plugin is. A DaemonSet's only: any job could so escape its eviction."""
-    return _keeper(pod) is PodOwner.DAEMON_SET and is_labelled_dra(pod.metadata.labels)
+    return keeper_of(pod) is PodOwner.DAEMON_SET and is_labelled_dra(pod.metadata.labels)
 
 
 def is_labelled_dra(labels: Mapping[str, str]) -> bool:
@@ -200,7 +205,8 @@ def _started_at(statuses: Iterable[kinds.ContainerStatus | None]) -> ApiInstant 
     return min(starts) if starts and len(starts) == len(running) else None
 
 
-def _keeper(pod: kinds.Pod) -> PodOwner:
+def keeper_of(pod: kinds.Pod) -> PodOwner:
+    """Who puts it back when it goes."""
     owner = controller_of(pod.metadata.owner_references)
     if pod.metadata.annotations.mirror or owner.kind == "Node":
         return PodOwner.KUBELET
@@ -209,7 +215,8 @@ def _keeper(pod: kinds.Pod) -> PodOwner:
     return PodOwner.CONTROLLER if owner.uid else PodOwner.NOBODY
 
 
-def _resources(pod: kinds.Pod) -> Iterator[str]:
+def resources_of(pod: kinds.Pod) -> Iterator[str]:
+    """What of NVIDIA's its containers ask for, those that begin it included."""
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         for name in (*container.resources.limits, *container.resources.requests):
             if name.startswith(keys.RESOURCE_PREFIX):

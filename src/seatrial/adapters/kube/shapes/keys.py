@@ -27,6 +27,9 @@ CHECKPOINT_REQUESTED_ANNOTATION: Final = "seatrial.dev/checkpoint-requested"
 CHECKPOINT_SAVED_ANNOTATION: Final = "seatrial.dev/checkpoint-saved"
 """On a pod, by itself: the token it has saved its work for."""
 
+MANAGER_CORDON_ANNOTATION: Final = "seatrial.dev/driver-manager-cordon"
+"""On a node, by `seatrial driver-manager`: since when its cordon is there. Written and taken away with the cordon."""
+
 CANARY_LABEL: Final = "seatrial.dev/canary"
 """On a node: the rollout whose canary it is. A MachineConfigPool of ours chooses its nodes by it."""
 SKIPPED_BY_ANNOTATION: Final = "seatrial.dev/skipped-by"
@@ -69,6 +72,8 @@ SAFE_LOAD_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade.driver-wait-for-saf
 
 INITIAL_STATE_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
 """Its controller found the node cordoned; active when it is there."""
+UPGRADE_ENABLED_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade-enabled"
+"""NVIDIA's controller empties the node itself; active only when exactly `true`."""
 JOBS_TIMER_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade-wait-for-pod-completion-start-time"
 VALIDATION_TIMER_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade-validation-start-time"
 REQUESTOR_MODE_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade-requestor-mode"
