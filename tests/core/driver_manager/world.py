@@ -109,6 +109,8 @@ class World:
         )
     )
     host_driver: str = ""
+    user: str = ""
+    """The pod that has a device open without having asked for one; its handle goes with it."""
     turns_down: Callable[[Step], Turned | None] = lambda _: None
     now: float = 0.0
     done: list[Step] = field(default_factory=list)
@@ -145,6 +147,9 @@ class World:
         has_plugin = any(pod.is_plugin and not pod.is_leaving for pod in self.pods.values())
         left = {uid for uid, pod in self.pods.items() if pod.is_leaving and (has_plugin or not pod.holds_claim)}
         self.pods = {uid: pod for uid, pod in self.pods.items() if uid not in left}
+        if self.user in left:
+            modules = (replace(each, use_count=len(each.holders)) for each in self.host.modules)
+            self.host = replace(self.host, modules=tuple(modules))
         if left:
             self.now += 1.0
         else:
