@@ -70,7 +70,7 @@ def is_here(command: Command) -> bool:
 
 def overview(program: str = programs.SEATRIAL) -> Parser:
     """What is parsed where no command is named."""
-    lines = "\n".join(f"  {name:14} {each.text}" for name, each in COMMANDS.items() if is_here(each))
+    lines = "\n".join(f"  {name:15} {each.text}" for name, each in COMMANDS.items() if is_here(each))
     parser = Parser(
         prog=program,
         description="Upgrades the NVIDIA stack of a Kubernetes GPU cluster, one careful step at a time.",

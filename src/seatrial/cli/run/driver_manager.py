@@ -50,10 +50,11 @@ else's is left alone, and pods of DaemonSets are not drained.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from seatrial.core.node.driver_manager.settings import VARIABLES
 
-    told = "\n".join(f"  {each.name}  {each.means} ({each.default or 'empty'}; {each.form})" for each in VARIABLES)
-    variables = (
-        f"{IN_DETAIL}environment (default; how it is written):\n{told}\n  KUBECONFIG  which cluster (the pod's own)"
-    )
+    lines = [(each.name, f"{each.means} ({each.default or 'empty'}; {each.form})") for each in VARIABLES]
+    lines.append(("KUBECONFIG", "which cluster (the pod's own account)"))
+    wide = max(len(name) for name, _ in lines)
+    told = "\n".join(f"  {name:{wide}}  {text}" for name, text in lines)
+    variables = f"{IN_DETAIL}environment (default; how it is written):\n{told}"
     commands = parser.add_subparsers(dest="what", required=True, metavar="preflight|uninstall")
     preflight = commands.add_parser(
         "preflight", help="say what would be done, and what is missing", description=PREFLIGHT.strip() + variables
