@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
+from seatrial.adapters.http.webhook import Webhooks, allowed
 from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.ports import CheckpointWebhook, Outcome, Result
 from seatrial.sim.nodes import Fate
@@ -49,16 +50,19 @@ async def stages(request: pytest.FixtureRequest) -> AsyncIterator[dict[bool, Sta
             for is_saved in (True, False)
         }
         return
-    saved, unsaved = (Stage(webhook=HttpCheckpoints(), act=ASK, answer=(status, "")) for status in (200, 202))
+    made: dict[bool, Stage] = {}
 
     async def save(request: web.Request) -> web.Response:
-        stage = saved if request.path.startswith("/save") else unsaved
+        stage = made[request.path.startswith("/save")]
         stage.asked.append(json.loads(await request.read()))
         return web.Response(status=stage.answer[0], text=stage.answer[1])
 
     async with serving(save) as url:
-        saved.act, unsaved.act = replace(ASK, webhook=url), replace(ASK, webhook=f"{url.removesuffix('/save')}/not")
-        yield {True: saved, False: unsaved}
+        asker = HttpCheckpoints(Webhooks(allowed([url.removesuffix("/save")])))
+        made[True] = Stage(webhook=asker, act=replace(ASK, webhook=url), answer=(200, ""))
+        elsewhere = f"{url.removesuffix('/save')}/not"
+        made[False] = Stage(webhook=asker, act=replace(ASK, webhook=elsewhere), answer=(202, ""))
+        yield made
 
 
 async def test_work_that_is_saved_is_a_yes(stages: dict[bool, Stage]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer
 from seatrial.adapters.http.gates import WebhookMeasurer
+from seatrial.adapters.http.webhook import Webhooks
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
@@ -98,13 +99,14 @@ def _with_an_expression() -> Stage:
 
 def _with_a_webhook() -> Stage:
     """One that nobody has allowed."""
-    asker = WebhookMeasurer(uid_of=lambda name: "uid-1" if name == "spring" else "", origins=())
+    asker = WebhookMeasurer(uid_of=lambda name: "uid-1" if name == "spring" else "", webhooks=Webhooks(()))
 
     async def seen() -> list[Measurement]:
         return list(asker.measurements("uid-1"))
 
     where = "https://ci.example:443"
-    why = f"{where} is none of those that this controller may ask; an administrator allows it (--gate-webhook)"
+    barred = f"{where} is none of those that this controller may ask; an administrator allows it (--webhook-allow)"
+    why = f"the webhook was not asked: {barred}"
     unknown = replace(PENDING, verdict=GateVerdict.UNKNOWN, detail=why)
     probe = replace(PROBE, gate=Gate(name="smoke", webhook="https://ci.example/ask"))
     return Stage(measurer=asker, measurements=seen, probe=probe, begun=unknown)

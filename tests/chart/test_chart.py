@@ -206,6 +206,13 @@ def test_nobody_reaches_a_gate_and_it_reaches_nobody_but_other_gates_and_dns(
     assert {port["port"] for port in dns["ports"]} == {53, 5353}
 
 
+def test_what_only_an_administrator_may_say_is_said_to_the_controller() -> None:
+    objects = rendered("gates.images={registry.example.com/gates/}", "webhooks={https://ci.example.com}")
+    (container,) = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    assert "--gate-image-allow=registry.example.com/gates/" in container["args"]
+    assert "--webhook-allow=https://ci.example.com" in container["args"]
+
+
 def test_what_a_gate_may_reach_besides_is_named() -> None:
     rule = "gates.networkPolicy.egress[0].to[0].ipBlock.cidr=192.0.2.10/32"
     assert one(rendered(rule), "NetworkPolicy", "seatrial-gates")["spec"]["egress"][-1] == {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -195,6 +196,7 @@ WORD = {
 }
 
 
+GONE = {"apiVersion": "v1", "kind": "Node", "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}
 SAID = {"what": "paused it", "by": "system:serviceaccount:people:ann", "at": "2026-03-27T15:30:00Z"}
 
 
@@ -256,8 +258,14 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
         ),
         ({"metadata": {"annotations": {"seatrial.dev/x": "y"}}}, "labels and annotations are not theirs"),
         ({"metadata": {"finalizers": ["example.com/mine"]}}, "finalizers"),
+        ({"metadata": {"ownerReferences": [GONE]}}, "owners are not theirs to change"),
+        ({"spec": {"abort": "no"}}, "this changes spec.abort"),
+        ({"spec": {"gates": []}}, "this changes spec.gates"),
     ],
-    ids=["mode", "limits", "after", "points", "in another's name", "signed by another", "annotations", "finalizers"],
+    ids=[
+        *("mode", "limits", "after", "points", "in another's name", "signed by another", "annotations", "finalizers"),
+        *("an owner that is not there", "abort", "gates"),
+    ],
 )
 def test_an_approver_may_not_change(approver: Approver, body: dict[str, Any], words: str) -> None:
     with pytest.raises(errors.KubectlFailed, match=words):
@@ -267,6 +275,52 @@ def test_an_approver_may_not_change(approver: Approver, body: dict[str, Any], wo
 def test_an_approver_may_neither_delete_nor_create(approver: Approver) -> None:
     with pytest.raises(errors.KubectlFailed, match="forbidden"):
         approver.delete()
+
+
+def may(plane: ControlPlane, who: str, verb: str, what: str, *where: str) -> bool:
+    try:
+        plane.kubectl("auth", "can-i", verb, what, *where, f"--as=system:serviceaccount:people:{who}")
+    except errors.KubectlFailed:
+        return False
+    return True
+
+
+WRITES = ("create", "update", "patch", "delete")
+HOME = ("-n", NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    ("tier", "rollouts", "statuses", "is_administrator"),
+    [
+        ("viewer", (), (), False),
+        ("approver", ("patch",), (), False),
+        ("author", WRITES, (), False),
+        ("administrator", WRITES, ("update", "patch"), True),
+    ],
+)
+def test_each_tier_may_what_it_says_and_no_more(
+    installed: ControlPlane,
+    tier: str,
+    rollouts: tuple[str, ...],
+    statuses: tuple[str, ...],
+    is_administrator: bool,
+) -> None:
+    installed.kubectl("-n", "people", "create", "serviceaccount", f"tier-{tier}")
+    subject = f"--serviceaccount=people:tier-{tier}"
+    installed.kubectl("create", "clusterrolebinding", f"tier-{tier}", f"--clusterrole=seatrial-{tier}", subject)
+    if is_administrator:
+        installed.kubectl(*HOME, "create", "rolebinding", tier, "--role=seatrial-administrator", subject)
+    ask = partial(may, installed, f"tier-{tier}")
+    assert tuple(verb for verb in WRITES if ask(verb, "gpurollouts.seatrial.dev")) == rollouts
+    found = tuple(verb for verb in WRITES if ask(verb, "gpurollouts.seatrial.dev", "--subresource=status"))
+    assert found == statuses
+    assert ask("list", "gpurollouts.seatrial.dev")
+    assert ask("patch", "deployments.apps/seatrial-controller", *HOME) is is_administrator
+    assert not ask("patch", "deployments.apps/seatrial-uninstall", *HOME)
+    for verb, what in (("get", "secrets"), ("create", "pods"), ("create", "jobs.batch"), ("patch", "roles")):
+        assert not ask(verb, what, *HOME), f"{verb} {what}"
+    for verb, what in (("patch", "nodes"), ("create", "pods/eviction"), ("patch", "clusterroles")):
+        assert not ask(verb, what), f"{verb} {what}"
 
 
 def test_who_may_create_rollouts_may_change_them(installed: ControlPlane, approver: Approver) -> None:

@@ -21,6 +21,7 @@ from aiohttp import web
 
 from seatrial.adapters.git.addresses import Permit, Permits
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
+from seatrial.adapters.http.webhook import Webhooks, origin_of
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
@@ -439,7 +440,9 @@ class Redirected:
     url: str
 
     async def ask(self, act: AskCheckpoint, /) -> Outcome:
-        answer = await HttpCheckpoints().ask(replace(act, webhook=act.webhook.replace(WEBHOOK, self.url)))
+        there = replace(act, webhook=act.webhook.replace(WEBHOOK, self.url))
+        origin = origin_of(there.webhook)
+        answer = await HttpCheckpoints(Webhooks([origin] if origin else [])).ask(there)
         return replace(answer, action=act)
 
 

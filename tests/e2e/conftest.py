@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -265,13 +265,19 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
 
     @contextmanager
     def opened(
-        name: str, *, limits: dict[str, Any] | None = None, target: str = "", pages: str = "", **spec: Any
+        name: str,
+        *,
+        limits: dict[str, Any] | None = None,
+        target: str = "",
+        pages: str = "",
+        arguments: Sequence[str] = (),
+        **spec: Any,
     ) -> Iterator[Stage]:
         (running,) = set(fleet.driver_versions().values())
         (other,) = set(DRIVERS) - {running}
         wanted = target or other
         make_rollout(name, fleet=fleet.spec.prefix, target=wanted, limits=ANY | (limits or {}), **spec)
-        controller = ControllerProcess(account, name, tmp_path, lease_seconds=8, pages=pages)
+        controller = ControllerProcess(account, name, tmp_path, lease_seconds=8, pages=pages, arguments=arguments)
         began_at = time.time()
         with History(cluster, fleet.spec.prefix) as history, controller:
             yield Stage(

@@ -248,7 +248,14 @@ def test_who_must_not_be_evicted_holds_the_node_and_is_named_until_somebody_acts
     }
     guarded = holders[budgeted]
     fleet.plane.apply([manifests.disruption_budget(guarded.name, guarded.namespace, min_available=1)])
-    with webhook() as hook, play("held", checkpoint={"webhook": hook.url, "timeoutSeconds": 60}) as stage:
+    with (
+        webhook() as hook,
+        play(
+            "held",
+            arguments=("--webhook-allow", hook.url.removesuffix("/save")),
+            checkpoint={"webhook": hook.url, "timeoutSeconds": 60},
+        ) as stage,
+    ):
         controller_process.let_ask(stage.cluster, fleet.spec.prefix, holders[saving].namespace)
         annotate(stage, holders[saving], f"{keys.CHECKPOINT_ANNOTATION}=true")
         named = {node: name_of(stage, workload) for node, workload in holders.items()}

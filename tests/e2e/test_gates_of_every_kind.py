@@ -69,7 +69,7 @@ def desk() -> Iterator[Desk]:
 @pytest.fixture(scope="module")
 def shared(cluster: ControlPlane, desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
     """A controller that has an image of payloads, and may ask the desk."""
-    said = ("--probes-image", IMAGE, "--gate-webhook", desk.url)
+    said = ("--probes-image", IMAGE, "--webhook-allow", desk.url)
     with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX, arguments=said) as made:
         yield made
 

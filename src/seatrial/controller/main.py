@@ -21,9 +21,9 @@ from typing import Final
 from seatrial import __version__
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer
 from seatrial.adapters.files.facts.knowledge import load_knowledge
-from seatrial.adapters.http import webhook
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.http.gates import WebhookMeasurer
+from seatrial.adapters.http.webhook import Webhooks
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
@@ -80,6 +80,8 @@ class Settings:
     gates_namespace: str = ""
     """Where gates run; empty for where the lease is."""
     gates_level: Level = Level.BASELINE
+    gate_images: tuple[str, ...] = ()
+    """How the names of images begin that gates may run; none lets them run any."""
     lease_seconds: int
     journal: Path | None
     once: bool
@@ -102,7 +104,7 @@ class Settings:
     prometheus: Place | None = None
     """Whom gates with a query ask; None where we were told of none."""
     webhooks: frozenset[tuple[str, str, int]] = frozenset()
-    """Origins that gates may ask."""
+    """Origins of webhooks that may be asked, by gates, for checkpoints and with notices."""
     patience_seconds: float | None = None
     """How long we stand by before we give up; None for ever."""
     pages: str
@@ -230,7 +232,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     askers = Askers(
         prometheus=PrometheusMeasurer(place=settings.prometheus, clock=life.clock, uid_of=uid_of),
         expressions=ExpressionMeasurer(uid_of=uid_of),
-        webhooks=WebhookMeasurer(uid_of=uid_of, origins=settings.webhooks),
+        webhooks=WebhookMeasurer(uid_of=uid_of, webhooks=Webhooks(settings.webhooks)),
     )
 
     def went_back(stream: str, version: str) -> None:
@@ -282,19 +284,28 @@ def _watchman(life: Life) -> Watchman | None:
 async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: JsonlJournal | None) -> Report:
     """Pass after pass while we lead, or one; whatever ends it, what is under way is waited for."""
     log, observer, is_leader = life.log, sights.observer, life.election.is_leader
-    notifier = Notifier(webhook.post, log, tell=life.endings.tell)
+    notifier = Notifier(Webhooks(life.settings.webhooks).post, log, tell=life.endings.tell)
     teller = Teller(
         sights.recorder,
         rollout=observer.current_rollout,
         notify=notifier.send,
         is_uninstalling=life.settings.is_uninstalling,
     )
-    jobs = JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level)
+    settings = life.settings
+    # The suite is the administrator's own.
+    images = (*settings.gate_images, settings.suite_image) if settings.gate_images else ()
+    jobs = JobMeasurer(
+        sights.client,
+        observer,
+        home=settings.gates_home,
+        level=settings.gates_level,
+        images=tuple(filter(None, images)),
+    )
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
         measurer=Measurers(jobs=jobs, askers=sights.askers),
-        webhook=HttpCheckpoints(),
+        webhook=HttpCheckpoints(Webhooks(life.settings.webhooks)),
     )
     router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)
     # Whatever ends us: the acts under way are waited for before the lease is given up.

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from seatrial.adapters.http.gates import OriginInvalid, WebhookMeasurer, allowed, origin_of
+from seatrial.adapters.http.gates import WebhookMeasurer
+from seatrial.adapters.http.webhook import OriginInvalid, Webhooks, allowed, origin_of
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from tests.adapters.http.test_webhook import serving
 
 
 async def asked(url: str, *origins: str) -> Measurement:
-    measurer = WebhookMeasurer(uid_of=lambda _name: "uid-1", origins=allowed(origins))
+    measurer = WebhookMeasurer(uid_of=lambda _name: "uid-1", webhooks=Webhooks(allowed(origins)))
     gate = Gate(name="ci", webhook=url)
     await measurer.measure(StartProbe(rollout="spring", gate=gate, node="n1", round=2, attempt=1))
     (found,) = measurer.measurements("uid-1")
@@ -76,7 +77,7 @@ async def test_nobody_is_asked_whom_no_administrator_allows() -> None:
         for origins in ((), ("https://ci.example.com",), (f"https://127.0.0.1:{port}",), ("http://127.0.0.1:1",)):
             found = await asked(url, *origins)
             assert found.verdict is GateVerdict.UNKNOWN
-            assert "an administrator allows it (--gate-webhook)" in found.detail
+            assert "an administrator allows it (--webhook-allow)" in found.detail
     assert heard == []
 
 

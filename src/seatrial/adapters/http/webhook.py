@@ -1,69 +1,102 @@
-"""Asks a URL that people named, once: JSON out, a status and a few words back. What they mean is not known here.
+"""Asks a URL that people named, once: JSON out, a status back. What it means is not known here.
 
-The address comes from a resource that others write, so little is granted to it: http and https only, no redirects, no
-proxy of the environment, ten seconds, and of the answer only its beginning. Nothing of the cluster's credentials goes
-along. Whatever goes wrong is an answer too, with the status 0: the caller decides when to ask again.
+Law of this file: the address is a rollout's, and whom we ask is the administrator's: only origins (scheme, host and
+port) that the controller was started with, no redirect away from them, no proxy of the environment, ten seconds. What
+is answered beside the status is not read, so nobody reads by us what they could not reach themselves. Nothing of the
+cluster's credentials goes along. Whatever goes wrong is an answer too, with the status 0: the caller decides when to
+ask again.
 
 Tests: tests/adapters/http/test_webhook.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
+from seatrial.core.errors import SeatrialError
 from seatrial.core.text import foreign
 
 TIMEOUT_SECONDS: Final = 10.0
 SENT_BYTES_MAX: Final = 1024 * 1024
-READ_BYTES_MAX: Final = 4096
-SAID_LENGTH_MAX: Final = 200
 SCHEMES: Final = ("http", "https")
 
 
 class Reply(NamedTuple):
-    """What came back; a status of 0 is no answer, and the text says why."""
+    """The status that came back, and for 0, which is no answer, why."""
 
     status: int
-    text: str
+    text: str = ""
 
 
-async def post(url: str, body: bytes, *, timeout_seconds: float = TIMEOUT_SECONDS, reads: bool = True) -> Reply:
-    """Send JSON to a URL; without `reads` nothing but the status of the answer is looked at."""
-    fault = _fault(url) or (f"the question is longer than {SENT_BYTES_MAX} bytes" if len(body) > SENT_BYTES_MAX else "")
-    if fault:
-        return Reply(0, foreign.line(f"the webhook was not asked: {fault}"))
-    where = urlsplit(url).hostname
-    limit = aiohttp.ClientTimeout(total=timeout_seconds)
+class OriginInvalid(SeatrialError):  # noqa: N818  the message says what to do
+    """What is allowed is no origin."""
+
+
+def origin_of(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of an address; None where it has none, or carries a login.
+
+    Read by the parser that the request is made with: two that differ in one letter would let somebody else be asked.
+    """
     try:
-        async with (
-            aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.post(
-                url, data=body, headers={"Content-Type": "application/json"}, allow_redirects=False
-            ) as response,
-        ):
-            return Reply(response.status, _said(await _beginning(response)) if reads else "")
-    except TimeoutError:
-        return Reply(0, f"the webhook at {where} did not answer within {timeout_seconds:g} s")
-    except (aiohttp.ClientError, OSError, ValueError) as err:  # a host that cannot even be a name is a ValueError
-        return Reply(0, foreign.line(f"the webhook at {where} was not reached: {err or type(err).__name__}"))
+        read = URL(url)
+        scheme, host, port = read.scheme, read.host, read.port
+    except ValueError:
+        return None
+    if scheme not in SCHEMES or not host or port is None or read.user is not None or read.password is not None:
+        return None
+    return scheme, host.lower(), port
 
 
-async def _beginning(response: aiohttp.ClientResponse) -> bytes:
-    """The first bytes of the answer; whoever sends more is not listened to."""
-    read = b""
-    async for chunk in response.content.iter_any():
-        read += chunk
-        if len(read) >= READ_BYTES_MAX:
-            break
-    return read[:READ_BYTES_MAX]
+def allowed(urls: Collection[str]) -> frozenset[tuple[str, str, int]]:
+    """The origins that may be asked, as the administrator wrote them."""
+    found = set()
+    for url in urls:
+        origin = origin_of(url)
+        if origin is None or URL(url) != URL(url).origin():
+            raise OriginInvalid(f"{url!r} is no origin that webhooks may be at. Write it as https://HOST:PORT.")
+        found.add(origin)
+    return frozenset(found)
 
 
-def _said(body: bytes) -> str:
-    """The answer as one short line."""
-    return foreign.line(" ".join(body.decode("utf-8", "replace").split()), SAID_LENGTH_MAX)
+class Webhooks:
+    """Asks webhooks of these origins, and no others."""
+
+    def __init__(self, origins: Collection[tuple[str, str, int]], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._origins = frozenset(origins)
+        self._timeout_seconds = timeout_seconds
+
+    async def post(self, url: str, body: bytes) -> Reply:
+        """Send JSON to a URL."""
+        fault = _fault(url) or self._barred(url)
+        fault = fault or (f"the question is longer than {SENT_BYTES_MAX} bytes" if len(body) > SENT_BYTES_MAX else "")
+        if fault:
+            return Reply(0, foreign.line(f"the webhook was not asked: {fault}"))
+        where, seconds = urlsplit(url).hostname, self._timeout_seconds
+        limit = aiohttp.ClientTimeout(total=seconds)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as session,
+                session.post(
+                    url, data=body, headers={"Content-Type": "application/json"}, allow_redirects=False
+                ) as response,
+            ):
+                return Reply(response.status)
+        except TimeoutError:
+            return Reply(0, f"the webhook at {where} did not answer within {seconds:g} s")
+        except (aiohttp.ClientError, OSError, ValueError) as err:  # a host that cannot even be a name is a ValueError
+            return Reply(0, foreign.line(f"the webhook at {where} was not reached: {err or type(err).__name__}"))
+
+    def _barred(self, url: str) -> str:
+        origin = origin_of(url)
+        if origin in self._origins:
+            return ""
+        host = f"{origin[0]}://{origin[1]}:{origin[2]}" if origin is not None else "its address"
+        return f"{host} is none of those that this controller may ask; an administrator allows it (--webhook-allow)"
 
 
 def _fault(url: str) -> str:

@@ -176,11 +176,19 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
         "nothing else in, where images that run as root are not started (baseline)",
     )
     gates.add_argument(
-        "--gate-webhook",
+        "--gate-image-allow",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        help="gates may run images whose name begins so, such as registry.example.com/gates/; repeatable (any image)",
+    )
+    gates.add_argument(
+        "--webhook-allow",
         action="append",
         default=[],
         metavar="URL",
-        help="an origin, https://HOST:PORT, that gates with a webhook may ask; may be repeated (none)",
+        help="an origin, https://HOST:PORT, at which webhooks of rollouts may be asked: of gates, for checkpoints and "
+        "with notices; repeatable (none)",
     )
 
 
@@ -306,7 +314,7 @@ def watcher_of(args: argparse.Namespace) -> Watcher | None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seatrial.adapters.http.gates import allowed
+    from seatrial.adapters.http.webhook import allowed
     from seatrial.adapters.kube.reading.gates.probes import Level
     from seatrial.app.awaiting import finished
     from seatrial.controller.leading import LeaseHeld
@@ -322,6 +330,7 @@ def run(args: argparse.Namespace) -> int:
         lease_namespace=args.lease_namespace,
         gates_namespace=args.gates_namespace,
         gates_level=Level(args.gates_level),
+        gate_images=tuple(args.gate_image_allow),
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
@@ -331,7 +340,7 @@ def run(args: argparse.Namespace) -> int:
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,
         prometheus=cluster_options.prometheus_of(args),
-        webhooks=allowed(args.gate_webhook),
+        webhooks=allowed(args.webhook_allow),
         suite_image=args.probes_image,
         report_url=args.report_url,
         audit_seconds=args.audit_every,

@@ -5,6 +5,7 @@ Tests: tests/adapters/kube/test_execute_campaign.py, tests/adapters/test_measure
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from seatrial.adapters.kube.api import errors
@@ -15,6 +16,8 @@ from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.gate import PREPULL
+from seatrial.core.text.names import a_few
 from seatrial.ports import Outcome
 
 
@@ -28,17 +31,31 @@ class JobMeasurer:
     """Makes Jobs."""
 
     def __init__(
-        self, client: Client, rollouts: Rollouts, *, home: str = keys.HOME, level: Level = Level.BASELINE
+        self,
+        client: Client,
+        rollouts: Rollouts,
+        *,
+        home: str = keys.HOME,
+        level: Level = Level.BASELINE,
+        images: Collection[str] = (),
     ) -> None:
+        """`images` are how the names of images begin that gates may run; none lets them run any."""
         self._client = client
         self._rollouts = rollouts
         self._home = home
         self._level = level
+        self._images = tuple(images)
 
     async def measure(self, act: StartProbe, /) -> Outcome:
         return await tried(act, self._measure(act))
 
     async def _measure(self, act: StartProbe) -> Outcome:
+        if not self._may_run(act):
+            return failed(
+                act,
+                f"gate {act.gate.name} names the image {act.gate.image}, and gates may run {a_few(self._images)} alone"
+                "; an administrator allows more (--gate-image-allow)",
+            )
         owner = self._rollouts.stored_rollout(act.rollout)
         if owner is None:
             return stale(act, f"GPURollout {act.rollout} is gone")
@@ -51,6 +68,11 @@ class JobMeasurer:
         except errors.NotFound as err:
             return failed(act, str(err))  # the namespace; looking again would not bring it
         return done(act)
+
+    def _may_run(self, act: StartProbe) -> bool:
+        """Whether the administrator lets the image be run; the one that is pulled before a driver starts is the
+        driver's own, and no gate of a rollout has that name."""
+        return not self._images or act.gate.name == PREPULL or act.gate.image.startswith(self._images)
 
     async def _create(self, path: str, body: dict[str, Any]) -> None:
         try:

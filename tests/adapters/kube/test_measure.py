@@ -1,0 +1,58 @@
+"""Jobs for gates: of which images they may be is the administrator's to say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.writing.measure import JobMeasurer
+from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.gate import PREPULL, Gate
+from seatrial.ports import Result
+from tests.adapters.kube import standin
+
+PROBE = StartProbe(
+    rollout="spring", gate=Gate(name="nccl", image="registry.example.com/gates/nccl:1"), node="n1", round=1, attempt=1
+)
+
+
+class Rollouts:
+    """Knows every rollout."""
+
+    def stored_rollout(self, name: str) -> models.Rollout | None:
+        return models.Rollout(metadata=models.ObjectMeta(name=name, uid="uid-1"))
+
+
+@pytest.mark.parametrize(
+    ("images", "is_run"),
+    [
+        ((), True),
+        (("registry.example.com/gates/",), True),
+        (("example.com/other/", "registry.example.com/"), True),
+        (("example.com/gates/",), False),
+        (("registry.example.com/gates/nccl:1-but-longer",), False),
+    ],
+)
+async def test_a_gate_runs_an_image_that_the_administrator_allows_and_no_other(
+    server: standin.StandIn, to_server: Client, images: tuple[str, ...], is_run: bool
+) -> None:
+    server.will(standin.gives({}, code=201))
+    outcome = await JobMeasurer(to_server, Rollouts(), images=images).measure(PROBE)
+    assert outcome.result is (Result.DONE if is_run else Result.FAILED)
+    assert bool(server.seen) is is_run
+    if not is_run:
+        assert "names the image registry.example.com/gates/nccl:1, and gates may run " in outcome.detail
+        assert "an administrator allows more (--gate-image-allow)" in outcome.detail
+
+
+async def test_the_image_of_a_driver_is_pulled_wherever_it_comes_from(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    """The definition lets no gate of a rollout have that name."""
+    server.will(standin.gives({}, code=201))
+    pull = replace(PROBE, gate=Gate(name=PREPULL, image="nvcr.io/nvidia/driver:580", command=("true",), gpus=0))
+    outcome = await JobMeasurer(to_server, Rollouts(), images=("example.com/gates/",)).measure(pull)
+    assert outcome.result is Result.DONE
