@@ -58,7 +58,7 @@ def allowed(urls: Collection[str]) -> frozenset[tuple[str, str, int]]:
     for url in urls:
         origin = origin_of(url)
         if origin is None or URL(url) != URL(url).origin():
-            raise OriginInvalid(f"{url!r} is no origin that webhooks may be at. Write it as https://HOST:PORT.")
+            raise OriginInvalid(f"{url!r} is not an origin that webhooks may be at. Write it as https://HOST:PORT.")
         found.add(origin)
     return frozenset(found)
 

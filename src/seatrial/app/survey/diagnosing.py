@@ -68,7 +68,7 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
     if options.node and Source.NODES not in sight.gaps and options.node not in sight.node_of:
         raise NoSuchNode(f"There is no node {options.node}. `kubectl get nodes` lists them.")
     slow = (
-        f"Known failures were looked for for {LOOK_SECONDS:g} s without an end. Leave --failures out, or name one node."
+        f"The search for known failures took {LOOK_SECONDS:g} s without an end. Leave --failures out, or name one node."
     )
     with budget.within(LOOK_SECONDS, slow):
         diagnosis = diagnosing.diagnose(sight, known, options.node)

@@ -115,7 +115,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "bake explain": (("seatrial bake explain", ""), ("seatrial bake explain to-580 --html bake.html", "")),
     "report": (
         ("seatrial report", "a summary of the active rollout"),
-        ("seatrial report to-580 --html report.html --journal journal.jsonl", ""),
+        ("seatrial report to-580 --html report.html --journal controller.jsonl", ""),
     ),
     "audit": (
         ("seatrial audit", "compare like nodes"),

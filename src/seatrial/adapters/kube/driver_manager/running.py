@@ -65,7 +65,7 @@ class Manager:
         self._tell(words.begun(run, host_driver))
         while True:
             if self._stopping.is_set():
-                run = plan.stopped(run, "somebody ended this before it was done. The next start begins anew.")
+                run = plan.stopped(run, "somebody ended this before it was done. The next start starts over.")
             was_short, was_in_trouble = run.short, run.trouble
             run, step = plan.decide(run, seen, self._settings, time.time())
             if run.short is not None and was_short is None:
@@ -114,7 +114,7 @@ class Manager:
         else:
             turned = await asyncio.to_thread(self._host.do, step)
         if turned is not None:
-            self._tell(f"turned down: {turned.why}")
+            self._tell(f"refused: {turned.why}")
         return turned
 
     async def _wait(self, step: Await, *, is_stoppable: bool) -> None:

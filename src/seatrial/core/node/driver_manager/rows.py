@@ -392,4 +392,4 @@ def _are(pods: tuple[PodSeen, ...], noun: str) -> str:
 
 def _daemon_hint(pods: tuple[PodSeen, ...]) -> str:
     is_bound = any(pod.is_bound for pod in pods)
-    return f'; a DaemonSet\'s leaves by itself where its nodeSelector has {labels.CLIENT}: "true"' if is_bound else ""
+    return f'; a DaemonSet\'s leaves on its own where its nodeSelector has {labels.CLIENT}: "true"' if is_bound else ""
