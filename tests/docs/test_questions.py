@@ -128,7 +128,7 @@ def draw(stage: LightStage) -> None:
     """The pictures of the same moment, as terminals of three widths show it."""
     for columns in (80, 120, 200):
         text, _ = shown(stage, "status", ROLLOUT, columns=columns)
-        text = text.replace(str(stage.remote), ADDRESS)
+        text = text.replace(str(stage.remote.parent), ADDRESS.rpartition("/")[0])  # its name may be cut
         picture = terminal_picture.shown(
             text, columns=columns, label=f"seatrial status in {columns} columns", name=f"status-{columns}"
         )

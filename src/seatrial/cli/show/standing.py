@@ -183,6 +183,10 @@ def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width
     yield "Waiting:"
     for group in groups:
         whom = a_few(group.nodes, named_max or len(group.nodes), count=group.count)
-        yield ", ".join(filter(None, (ink.paint(f"  {group.code} ({whom})", "bold"), rollout_tree.times(group, at))))
+        head, times = f"  {group.code} ({whom})", rollout_tree.times(group, at)
+        is_short = not width or len(head) + 2 + len(times) <= width
+        yield ink.paint(head, "bold") + (f", {times}" if times and is_short else "")
+        if not is_short:
+            yield f"    {times}"
         for text in (f"{group.why}.", group.next_step):
             yield from wrapped(text, width, first="    ", then="    ")
