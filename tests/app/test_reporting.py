@@ -97,7 +97,7 @@ def test_what_was_waited_for_is_added_up(good: Reported) -> None:
 
 def test_what_the_bake_proved_is_told_in_the_words_of_bake_explain(good: Reported) -> None:
     bake = good.data()["bake"]
-    assert bake["told"][0] == "48.0 of 48.0 hours count as evidence: every gate passed before and after."
+    assert bake["told"][0] == "2 d of 2 d count as evidence: every gate passed before and after."
 
 
 def test_who_said_yes_is_named_as_claimed_unless_a_policy_holds_them_to_it(good: Reported) -> None:
@@ -146,7 +146,7 @@ def test_one_that_was_taken_back_says_why_and_shows_the_way_back(tmp_path: Path)
     fate = GateFate(fails_on=NEW.version, from_round=3, detail="no link")
     data = played(tmp_path, gate_fates={"rdma": fate}).data()
     assert (data["phase"], data["outcome"], data["exitCode"]) == ("Reverted", "reverted", 10)
-    assert data["verdict"] == "Taken back: gate rdma failed on gpu-03: no link."
+    assert data["verdict"] == "Reverted: gate rdma failed on gpu-03: no link."
     assert [each["what"] for each in data["timeline"]["phases"]][-2:] == ["Reverting", "Reverted"]
     (canary,) = data["timeline"]["nodes"]
     assert [work["what"] for work in canary["works"]].count("done") == 2
@@ -234,7 +234,7 @@ def test_a_rollout_that_cannot_be_read_is_no_report(good: Reported) -> None:
 def test_settings_are_those_of_the_campaign(good: Reported) -> None:
     rows = {each["what"]: each["value"] for each in good.data()["settings"]}
     assert rows["gates"] == "smoke-train, rdma"
-    assert rows["bake"] == "48 h 0 min with evidence, gates every 1 h 0 min"
+    assert rows["bake"] == "2 d with evidence, gates every 1 h"
 
 
 @pytest.mark.parametrize("phase", RolloutPhase)

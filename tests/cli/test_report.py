@@ -82,8 +82,8 @@ def test_the_terminal_says_what_a_commit_without_an_address_says(tmp_path: Path)
     assert list(report.lines(played(tmp_path, careful(said=said)).data())) == [
         f"spring: driver {OLD.version} → {NEW.version}, Done",
         f"Done: 20 of 20 nodes run {NEW.version}.",
-        "It began on 2026-03-01 at 10:00 UTC and came to Done 49 h 22 min later.",
-        "gpu-03 passed rdma and smoke-train and was well on it for 48 hours.",
+        "It began on 2026-03-01 at 10:00 UTC and came to Done 2 d 1 h later.",
+        "gpu-03 passed rdma and smoke-train and was healthy on it for 48 hours.",
         "alice (claimed) approved waves.",
         "It kept nodes out of service for 13.0 GPU-hours.",
     ]
@@ -94,7 +94,7 @@ def test_of_one_that_was_taken_back_it_says_why(tmp_path: Path) -> None:
     told = list(report.lines(played(tmp_path, gate_fates={"rdma": fate}).data(has_journal=False)))
     assert told[:2] == [
         f"spring: driver {OLD.version} → {NEW.version}, Reverted",
-        "Taken back: gate rdma failed on gpu-03: no link.",
+        "Reverted: gate rdma failed on gpu-03: no link.",
     ]
     assert f"0 of 20 nodes run {NEW.version}." in told
 
@@ -102,7 +102,7 @@ def test_of_one_that_was_taken_back_it_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("https://r.example/{cluster}", "{cluster} is no placeholder; there are {rollout} and {target}"),
+        ("https://r.example/{cluster}", "{cluster} is not a placeholder; there are {rollout} and {target}"),
         ("reports/{rollout}", "has to be an address that begins with https:// or http://"),
         ("https://r.example/all", "every rollout would have the same report"),
     ],

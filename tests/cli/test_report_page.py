@@ -152,7 +152,7 @@ def test_how_it_stands_is_said_in_one_sentence_with_what_its_exit_code_means(
     documents: dict[str, dict[str, Any]],
 ) -> None:
     text = page.page(documents["reverted"])
-    assert '<section class="card verdict reverted"><strong>Taken back: gate rdma failed on gpu-03: bus' in text
+    assert '<section class="card verdict reverted"><strong>Reverted: gate rdma failed on gpu-03: bus' in text
     assert "Exit code 10 of <code>seatrial status spring</code>: a validation gate failed, or" in text
     assert '<span class="fail">failed</span>' in text
 

@@ -86,7 +86,7 @@ def test_an_act_that_was_turned_down_is_a_line_and_a_success_is_none(lines: Line
         Outcome(action=RESTART, result=Result.FAILED, detail="not now"),
     )
     lines.log.report(a_report(outcomes=outcomes))
-    assert lines.new() == ['act turned down id=n1/restart-driver/1/u1 result=failed why="not now"']
+    assert lines.new() == ['act refused id=n1/restart-driver/1/u1 result=failed why="not now"']
 
 
 def test_a_hold_is_told_when_it_begins_and_when_its_reason_changes(lines: Lines) -> None:

@@ -134,4 +134,4 @@ def test_what_stays_is_told_before_it_goes(story: Story) -> None:
         assert f"{len(there)} of {NODES} nodes run {NEW.version}" in told
     carried = world.outside.operator.carriers[0].version
     if campaign is not None and not is_ended and not is_same(carried, OLD.version):
-        assert f"carries {carried}" in told
+        assert f"has {carried}" in told
