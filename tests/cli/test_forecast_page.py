@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli.run import forecast_html
+from seatrial.cli.run import forecast_html, forecast_table
 from seatrial.cli.run.forecast_svg import FRAMES, LETTER, NARROW, WIDE
 from tests import portable
 from tests.cli.test_forecast import SMALL, TIMED, careful, data_of, eight_nodes, told
@@ -54,13 +54,14 @@ def test_the_figures_of_the_page_are_those_of_the_json(capsys: pytest.CaptureFix
     assert found
     assert json.loads(found[1]) == data
     rows = re.findall(r"<tr class=\"(.*?)\">(.*?)</tr>", page)
-    assert len(rows) == len(data["settings"]) + 1
-    for (kind, cells), row in zip(rows, data["settings"], strict=False):
+    groups = forecast_table.groups(data)
+    assert len(rows) == len(groups) + 1 <= len(data["settings"]) + 1, "what comes to the same has one row"
+    for (kind, cells), (names, (row, *alike)) in zip(rows, groups, strict=False):
         texts = re.findall(r"<td[^>]*>(.*?)</td>", cells)
-        assert texts[:2] == [str(row["parallel"] or "any"), row["unavailable"]]
+        assert texts[:2] == ["; ".join(each) for each in zip(*names, strict=True)]
         assert texts[4] == f"{row['gpu_hours_lost_p50']:,.1f}"
         assert texts[6] == f"{row['least_capacity']:.1%}"
-        assert (kind == "chosen") is row["is_recommended"]
+        assert (kind == "chosen") is any(each["is_recommended"] for each in (row, *alike))
 
 
 def test_names_of_others_do_not_become_markup(

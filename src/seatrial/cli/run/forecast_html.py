@@ -187,7 +187,8 @@ def _table(data: dict[str, Any]) -> str:
         "",
     )
     rows = (*data["settings"], data["at_once"])
-    body = "".join(_table_row(row, data) for row in rows)
+    at_once = ([(str(data["at_once"]["parallel"] or "any"), data["at_once"]["unavailable"])], [data["at_once"]])
+    body = "".join(_table_row(names, group, data) for names, group in (*forecast_table.groups(data), at_once))
     causes = dict.fromkeys(stop["why"] for row in rows for stop in row["stops"])
     told = "".join(f'<p class="soft">Why it stops: {escape(cause)}.</p>' for cause in causes)
     names = "".join(f"<th{_more(place)}>{name}</th>" for place, name in enumerate(head))
@@ -195,13 +196,15 @@ def _table(data: dict[str, Any]) -> str:
     return f'<div class="scroll">{table}</div>{told}'
 
 
-def _table_row(row: dict[str, Any], data: dict[str, Any]) -> str:
-    kind = "chosen" if row["is_recommended"] else "beyond" if forecast_svg.is_beyond(row, data["buffer"]) else ""
+def _table_row(names: list[tuple[str, str]], group: list[dict[str, Any]], data: dict[str, Any]) -> str:
+    """One row for all settings that come to the same."""
+    row, is_chosen = group[0], any(each["is_recommended"] for each in group)
+    kind = "chosen" if is_chosen else "beyond" if forecast_svg.is_beyond(row, data["buffer"]) else ""
     window = " window" if data["advice"]["kind"] == "window" else ""
-    pill = f'<span class="pill{window}">recommended</span>' if row["is_recommended"] else ""
+    pill = f'<span class="pill{window}">recommended</span>' if is_chosen else ""
     cells = (
-        str(row["parallel"] or "any"),
-        row["unavailable"],
+        "; ".join(parallel for parallel, _ in names),
+        "; ".join(unavailable for _, unavailable in names),
         span_or_stops(row["seconds_p50"]),
         span_or_stops(row["seconds_p90"]),
         f"{row['gpu_hours_lost_p50']:,.1f}",

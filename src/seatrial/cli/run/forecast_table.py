@@ -33,17 +33,22 @@ class Line(NamedTuple):
 
 def lines(data: dict[str, Any]) -> list[Line]:
     """The head, and a row for all settings that come to the same; all at once is the last."""
-    total = data["fleet"]["nodes"]
     rows: list[tuple[bool, tuple[str, ...]]] = [(False, HEAD)]
-    for group in _alike(data["settings"]):
+    for names, group in groups(data):
         is_chosen = any(row["is_recommended"] for row in group)
-        for number, (parallel, unavailable) in enumerate(_names(group, data["settings"], total)):
+        for number, (parallel, unavailable) in enumerate(names):
             figures = _figures(group[0]) if number == 0 else ("the same", "", "", "", "")
             rows.append((is_chosen, (parallel, unavailable, *figures)))
     at_once = data["at_once"]
     rows.append((at_once["is_recommended"], ("all at once", "", *_figures(at_once))))
     widths = [max(map(len, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
     return [Line(_line(is_chosen, cells, widths), is_chosen) for is_chosen, cells in rows]
+
+
+def groups(data: dict[str, Any]) -> list[tuple[list[tuple[str, str]], list[dict[str, Any]]]]:
+    """Settings that come to the same, with their names: how many at a time, and how many unavailable."""
+    rows, total = data["settings"], data["fleet"]["nodes"]
+    return [(_names(group, rows, total), group) for group in _alike(rows)]
 
 
 def legend(data: dict[str, Any]) -> list[str]:
