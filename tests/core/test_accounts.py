@@ -33,9 +33,9 @@ def a_tally(**changes: int) -> Tally:
 
 def test_a_rollout_is_told_from_its_beginning_to_those_who_said_yes() -> None:
     assert accounts.summary(asking(said=SAID), showing("node-3", history=TURNS), a_tally()) == (
-        "It began on 2026-09-29 at 08:00 UTC and came to Promoting 50 h 3 min later.",
+        "It began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later.",
         f"22 of 24 nodes run {NEW.version}, 1 failed and 1 was left out.",
-        "node-3 passed rdma and smoke-train and was well on it for 48 hours.",
+        "node-3 passed rdma and smoke-train and was healthy on it for 48 hours.",
         "alice (claimed) approved waves and somebody paused it.",
     )
 
@@ -69,8 +69,8 @@ def test_a_beginning_that_nobody_remembers_is_not_told() -> None:
     [
         (showing("a", history=TURNS), "", f"Under way, at Waving: 22 of 24 nodes run {NEW.version}, 1 failed"),
         (CampaignRecord(phase=RolloutPhase.DONE), "", "Done: 22 of 24 nodes"),
-        (CampaignRecord(phase=RolloutPhase.REVERTED, why="gate rdma failed. "), "", "Taken back: gate rdma failed."),
-        (CampaignRecord(phase=RolloutPhase.REVERTING), "", "Being taken back."),
+        (CampaignRecord(phase=RolloutPhase.REVERTED, why="gate rdma failed. "), "", "Reverted: gate rdma failed."),
+        (CampaignRecord(phase=RolloutPhase.REVERTING), "", "Being reverted."),
         (CampaignRecord(phase=RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING), "", "Paused in Baking: 22 of 24"),
         (None, "over", "Done: 22 of 24 nodes"),
         (None, "progressing", "Under way: 22 of 24 nodes"),
@@ -100,8 +100,8 @@ def test_an_address_is_filled_with_the_rollout_and_its_target() -> None:
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("https://r.example/{cluster}/{rollout}", "{cluster} is no placeholder; there are {rollout} and {target}"),
-        ("https://r.example/{}", "{} is no placeholder"),
+        ("https://r.example/{cluster}/{rollout}", "{cluster} is not a placeholder; there are {rollout} and {target}"),
+        ("https://r.example/{}", "{} is not a placeholder"),
         ("ftp://r.example/{rollout}", "begins with https:// or http://"),
         ("https://r.example/{rollout", "begins with https:// or http://"),
         ("https://r.example/a b/{rollout}", "without blanks"),
@@ -132,7 +132,7 @@ def test_without_an_address_it_carries_a_summary(act: Promote | RevertCommits) -
     record = showing("node-3", history=TURNS, why="gate rdma failed")
     body = commits.message_of(act, asking(said=SAID), record, a_tally()).body
     assert body.endswith(
-        "\n\nIt began on 2026-09-29 at 08:00 UTC and came to Promoting 50 h 3 min later. "
+        "\n\nIt began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later. "
         f"22 of 24 nodes run {NEW.version}, 1 failed and 1 was left out. "
         "alice (claimed) approved waves and somebody paused it."
     )

@@ -45,7 +45,7 @@ def test_a_campaign_tells_its_canary_its_bake_and_who_has_to_say_yes() -> None:
     )
     assert found["canary"] == "2 nodes among pool=a"
     assert found["bake"] == (
-        "2 h 0 min with evidence, gates every 10 min, at work for 50% of it, until a loss of 3% is excluded"
+        "2 h with evidence, gates every 10 min, at work for 50% of it, until a loss of 3% is excluded"
     )
     assert found["a person says yes to"] == "waves, promotion"
     assert found["windows"] == "work begins in its windows only"

@@ -1,6 +1,6 @@
 """A rollout in a few sentences: what was seen of the canary, how many nodes came along, who said yes, how it stands.
 
-    It began on 2026-09-29 at 08:00 UTC and came to Promoting 50 h 3 min later.         when
+    It began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later.           when
     22 of 24 nodes run 580.105.08, 1 failed and 1 was left out.                         how many
     node-3 passed rdma and smoke-train and was healthy on it for 48 hours.                 why one may believe it
     The fleet continued without node-7 (failed).                                          who was left behind
@@ -103,7 +103,7 @@ def began(record: CampaignRecord) -> str:
     told = f"It began on {day_and_time(first.at)}"
     if last is first:
         return f"{told}."
-    return f"{told} and came to {last.phase} {span(last.at - first.at)} later."
+    return f"{told} and reached {last.phase} {span(last.at - first.at)} later."
 
 
 def nodes(tally: Tally | None, intent: Intent) -> str:
