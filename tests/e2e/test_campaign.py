@@ -105,7 +105,7 @@ def test_both_are_reported_with_their_nodes_their_commits_and_their_cost(stage: 
     assert first["cost"]["evictions"] is not None
     assert {each["verdict"] for each in first["gates"]["said"]} == {"passed"}
 
-    assert second["verdict"].startswith("Taken back: gate smoke-train failed")
+    assert second["verdict"].startswith("Reverted: gate smoke-train failed")
     assert (second["outcome"], second["exitCode"]) == ("reverted", 10)
     assert {each["name"] for each in second["timeline"]["nodes"]} == {canary}
     assert {"canary", "revert", "bad"} <= {each["step"] for each in second["git"]["commits"]}

@@ -103,7 +103,7 @@ def test_openshift_reaches_the_fleet_when_the_canary_has_proved_it(stage: LightS
     stage.wait(lambda: pause(stage) == (False, None), "the fleet's pool to be let go")
     machine_pools.say(stage.plane, "gpu-canary", machine_count=1)
     observe(stage, NEW_OPENSHIFT, *stage.others)
-    stage.wait_held("pool-pending", saying="still has 1 nodes")
+    stage.wait_held("pool-pending", saying="still has 1 node")
     assert not stage.marks()
     assert "gpu-canary" in pools(stage)
     machine_pools.say(stage.plane, "gpu-canary", machine_count=0)
