@@ -78,7 +78,7 @@ def test_an_upgrade_tells_of_every_fault_it_meets_and_ends_once_they_are_healed(
     publish(bed, "met", NEW)
     wait_why(crashing, "the upgrade of this node failed: a container of the driver pod keeps crashing")
     wait_why(pulling, r"the image of \S+ cannot be pulled")
-    wait_why(serving, rf"PodDisruptionBudget default/serving-{serving} needs 1 .* so pods cannot be evicted")
+    wait_why(serving, rf"PodDisruptionBudget default/serving-{serving} needs 1 .* so pod \S+ cannot be evicted")
     wait_why(losing, r"the image of \S+ cannot be pulled")
 
     assert call("break", losing, "gpu-lost").returncode == 0
@@ -123,7 +123,7 @@ def test_a_canary_that_reboots_begins_anew_and_one_whose_gates_fail_goes_back(be
     wait(lambda: fleet_spec.is_ready(driver()[canary]), "its driver to be back")
     assert driver()[canary]["status"]["containerStatuses"][0]["restartCount"] == 1
     # First that the node was rebooted; soon after that its driver has started anew, which is told instead.
-    told_as = rf"evidence began anew when (canary {canary} rebooted|the driver of canary {canary} started anew)"
+    told_as = rf"evidence restarted when (canary {canary} rebooted|the driver of canary {canary} restarted)"
     wait(lambda: re.search(told_as, shown(bed, "status", "watched")) is not None, "the reboot to be told")
 
     call("break", canary, "gate")
