@@ -7,6 +7,7 @@ SEATRIAL_WRITE_PAGES=1 writes the page anew.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -116,7 +117,9 @@ def answer(stage: LightStage, command: str) -> str:
         return stage.plane.kubectl(*words[1:])
     assert words[0] == "seatrial", command
     said, code = shown(stage, *words[1:], columns=PAGE_COLUMNS, NO_COLOR="1")
-    return f"{said.replace(str(stage.remote), ADDRESS)}{code if is_asked else ''}"
+    # How long the folder's name is says where that line is cut.
+    said = re.sub(r"(?<=moves the nodes \(direct\); ).*", f"{ADDRESS} …", said.replace(str(stage.remote), ADDRESS))
+    return f"{said}{code if is_asked else ''}"
 
 
 def shown(stage: LightStage, *words: str, columns: int, **environment: str) -> tuple[str, int]:
