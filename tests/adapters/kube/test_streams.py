@@ -133,6 +133,22 @@ def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_i
     assert lamps.state.last_heard == 12.3, "it is kept to the event, whoever is woken by it"
 
 
+def test_who_has_asked_for_word_is_woken_by_it_however_soon_it_comes() -> None:
+    looks: list[float | None] = []
+    lamps = Stream(
+        LAMPS,
+        HERE,
+        on_change=lambda _before, _after: None,
+        on_state=lambda: looks.append(lamps.state.last_heard),
+        on_back=lambda _stream, _version: None,
+    )
+    lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=10.0))
+    lamps.list_anew()
+    for heard in (10.0, 10.2, 10.4):
+        lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=heard))
+    assert looks == [10.0, 10.2], "the answer wakes, and only the answer"
+
+
 def test_of_a_row_that_is_not_about_nodes_nobody_asks_for_those_of_a_node(streams: Streams) -> None:
     with pytest.raises(TypeError, match="the row news does not say which node"):
         streams[NEWS].on_node("n1")

@@ -46,6 +46,8 @@ class Stream(Generic[RawT, ItemT]):
         self._on_state = on_state
         self._on_back = on_back
         self._again = watch.Again()
+        self._is_awaited = False
+        """Whether somebody has asked for word and waits for it."""
 
     def run(self, client: Client) -> Coroutine[Any, Any, Any]:
         """List and watch for ever."""
@@ -65,6 +67,7 @@ class Stream(Generic[RawT, ItemT]):
 
     def list_anew(self) -> None:
         """Ask for a list: somebody waits for word that a quiet kind, or a dead connection, does not give."""
+        self._is_awaited = True
         self._again.ask()
 
     def wrote(self, raw: RawT) -> None:
@@ -152,9 +155,13 @@ class Stream(Generic[RawT, ItemT]):
         """How sure the watch is of what it delivered."""
         was, heard = self._standing, self.state.last_heard
         self.state = state
-        # Somebody may wait to hear from a quiet kind; a busy one is looked at often enough.
+        # Somebody may wait to hear from a quiet kind; a busy one is looked at often enough. Who has asked is always
+        # told: the answer may come within a second of the last word, and be the last one for long.
         is_quiet_over = heard is not None and state.last_heard is not None and state.last_heard - heard >= QUIET_SECONDS
-        if was != self._standing or is_quiet_over:
+        is_answered = self._is_awaited and state.last_heard != heard
+        if is_answered:
+            self._is_awaited = False
+        if was != self._standing or is_quiet_over or is_answered:
             self._on_state()
 
     @property
