@@ -98,6 +98,7 @@ class DraCluster:
         self.is_restarting = True
         """Whether a DaemonSet puts a new plugin in place of a deleted one."""
         self._watchers: dict[str, list[asyncio.Queue[bytes]]] = defaultdict(list)
+        self._happened: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,8 +109,10 @@ class DraCluster:
         name = thing["metadata"]["name"]
         kept = [each for each in self.lists[path] if each["metadata"]["name"] != name]
         self.lists[path] = kept if kind == "DELETED" else [*kept, thing]
+        line = json.dumps({"type": kind, "object": thing}).encode() + b"\n"
+        self._happened[path].append((self.version, line))
         for queue in self._watchers[path]:
-            queue.put_nowait(json.dumps({"type": kind, "object": thing}).encode() + b"\n")
+            queue.put_nowait(line)
 
     def restart(self, pod: dict[str, Any], path: str = "") -> None:
         """What a DaemonSet does about a deleted plugin."""
@@ -161,6 +164,11 @@ class DraCluster:
         response = web.StreamResponse()
         await response.prepare(request)
         queue: asyncio.Queue[bytes] = asyncio.Queue()
+        # As a real one does: what happened since the list is told first, so that nothing falls between the two.
+        since = int(request.query.get("resourceVersion") or self.version)
+        for version, line in self._happened[path]:
+            if version > since:
+                queue.put_nowait(line)
         self._watchers[path].append(queue)
         while True:
             await response.write(await queue.get())
