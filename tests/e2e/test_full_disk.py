@@ -6,7 +6,6 @@ The real controller on a real control plane, its journal on a disk of its own th
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +15,10 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.adapters.journal.test_jsonl import fill
+from tests.disks import fill, needs_mounts, small_disk
 from tests.e2e.conftest import DRIVERS, Play
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, needs_mounts]
 
 ROLLOUT = "full"
 
@@ -33,15 +32,10 @@ def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one mebibyte, on which the journal of the rollout will be; only root can make one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("only root can mount a disk")
-    (tmp_path / f"{ROLLOUT}.jsonl").symlink_to(disk / "journal.jsonl")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+    """A disk of one mebibyte, on which the journal of the rollout will be."""
+    with small_disk(tmp_path / "disk", "1m") as made:
+        (tmp_path / f"{ROLLOUT}.jsonl").symlink_to(made / "journal.jsonl")
+        yield made
 
 
 def test_a_full_disk_holds_the_rollout_with_its_reason_and_room_lets_it_go_on(disk: Path, play: Play) -> None:

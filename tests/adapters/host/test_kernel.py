@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.host.kernel import Linux, _capabilities
+from tests.disks import needs_mounts
 
 PRIVATE = ("unshare", "--mount", "--propagation", "private")
 UNMOUNTS = """
@@ -19,10 +20,6 @@ from seatrial.adapters.host.kernel import Linux
 Linux().unmount(sys.argv[1])
 print(sum(sys.argv[1] in line for line in open("/proc/self/mounts")))
 """
-
-
-def _can_mount() -> bool:
-    return os.geteuid() == 0 and subprocess.run((*PRIVATE, "true"), capture_output=True, check=False).returncode == 0
 
 
 def test_a_module_that_is_not_there_is_refused_by_the_kernel() -> None:
@@ -36,14 +33,14 @@ def test_a_path_that_is_no_mount_is_refused_by_the_kernel(tmp_path: Path) -> Non
         Linux().unmount(str(tmp_path))
 
 
-@pytest.mark.skipif(not _can_mount(), reason="needs root and a mount namespace of its own")
+@needs_mounts
 def test_a_mount_is_really_taken_away(tmp_path: Path) -> None:
     script = f"mount -t tmpfs none '{tmp_path}' && exec '{sys.executable}' -c '{UNMOUNTS}' '{tmp_path}'"
     ran = subprocess.run((*PRIVATE, "sh", "-c", script), capture_output=True, text=True, check=True)
     assert ran.stdout == "0\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root")
+@needs_mounts
 def test_the_hosts_own_nvidia_smi_is_run_where_the_host_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     smi = tmp_path / "nvidia-smi"
     smi.write_text('#!/bin/sh\necho "$@" > "$0.asked"\necho 580.105.08\necho 580.105.08\n', encoding="ascii")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import stat
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from seatrial.adapters.journal.jsonl import JournalUnusable, JsonlJournal
 from seatrial.adapters.journal.lines import GENESIS
 from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.ports import JournalUnwritable
+from tests.disks import fill, needs_mounts, small_disk
 
 
 @pytest.fixture
@@ -261,25 +260,12 @@ def test_files_of_a_release_that_left_them_open_are_closed(path: Path) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own, of sixteen pages; only root can make one."""
-    disk = tmp_path / "small"
-    disk.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("only root can mount a disk")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+    """A disk of its own, of sixteen pages."""
+    with small_disk(tmp_path / "small", "64k") as made:
+        yield made
 
 
-def fill(disk: Path) -> Path:
-    """Leave no room on it."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"x" * 1024)
-    return ballast
-
-
+@needs_mounts
 def test_a_full_disk_is_told_and_once_there_is_room_the_chain_goes_on_with_no_line_torn(small: Path) -> None:
     path = small / "journal.jsonl"
     with JsonlJournal(path) as journal:
@@ -294,6 +280,7 @@ def test_a_full_disk_is_told_and_once_there_is_room_the_chain_goes_on_with_no_li
     assert first_broken_line(path) is None
 
 
+@needs_mounts
 def test_a_full_disk_keeps_nobody_from_starting(small: Path) -> None:
     ballast, path = fill(small), small / "journal.jsonl"
     with JsonlJournal(path) as journal:
