@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from seatrial import manifests
+from seatrial.adapters.kube.surveying import installed
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
@@ -140,7 +141,10 @@ def test_whoever_may_not_ask_about_others_does_not_know_and_may_start(start: Sta
     assert rollouts(plane) == ["spring"]
 
 
-def test_without_a_controller_its_rights_are_not_known(start: Start) -> None:
+def test_without_a_controller_its_rights_are_not_known(start: Start, plane: ControlPlane) -> None:
+    # Installations are tried on the same cluster, and whatever they leave behind is a controller to be found.
+    plane.kubectl("delete", "deployments", "-A", "-l", installed.SELECTOR)
+    plane.kubectl("delete", "serviceaccounts", "-A", "--field-selector", f"metadata.name={installed.ACCOUNT}")
     tried = start("--dry-run")
     assert line_of(tried, "rights").startswith("not known  rights: no controller found here")
     assert line_of(tried, "fields").endswith("takes the rollout, and the version in ClusterPolicy/climb")
