@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from seatrial.controller.log import Log
-from seatrial.core.actions.on_nodes import Operand, RestartPod
+from seatrial.core.actions.on_nodes import RestartPod
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight

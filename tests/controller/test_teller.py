@@ -14,12 +14,13 @@ from seatrial.adapters.kube.shapes import kinds, models
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.controller.teller import Teller
 from seatrial.core.actions.action import Action
-from seatrial.core.actions.on_nodes import EvictPods, Operand, PauseClients, RestartPod, WriteNodeRecord
+from seatrial.core.actions.on_nodes import EvictPods, PauseClients, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 from seatrial.core.model.seen.snapshot import Snapshot

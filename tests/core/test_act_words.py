@@ -16,7 +16,6 @@ from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     Request,
@@ -30,6 +29,7 @@ from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
 from seatrial.core.model.gates.gate import PREPULL, Gate, GateResult, GateVerdict
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.words import acts as words
 from seatrial.core.words.announce import announce

@@ -13,7 +13,6 @@ from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     RequestMaintenance,
@@ -25,6 +24,8 @@ from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, Writ
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operands import Operand
+from seatrial.core.node.visiting import VISITS
 from tests.builders import NEW, POLICY, SMOKE, a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)
@@ -72,6 +73,7 @@ ACTS: list[tuple[Action, str, str, bool]] = [
     (ASK, "n1/checkpoint/2/pod-0+pod-1", "n1", False),
     (EVICT, "n1/evict/2/pod-0+pod-1", "n1", True),
     (restart(Operand.DRIVER), "n1/restart-driver/2/u-7", "n1", True),
+    *((restart(each), f"n1/restart-{each}/2/u-7", "n1", True) for each in VISITS if each is not Operand.VALIDATOR),
     (restart(Operand.VALIDATOR), "n1/restart-validator/2/u-7", "n1", False),
     (restart(Operand.DRA_PLUGIN), "n1/restart-dra-plugin/2/u-7", "n1", False),
     (request(), "n1/request-maintenance/2@new", "n1", True),

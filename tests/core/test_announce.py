@@ -13,7 +13,6 @@ from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     Request,
@@ -26,6 +25,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.node.phases import TRANSITIONS, FailureCode
 from seatrial.core.words import explain

@@ -38,11 +38,13 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import JobWait, Share
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.core.model.troubles import Symptom, Trouble
 from seatrial.core.movers.view import MERGE_SECONDS
 from seatrial.core.node.phases import FailureCode
@@ -99,6 +101,8 @@ def proven(before: GpuOffer | None = None, **changes: Any) -> Snapshot:
 
 
 ALONE = an_intent(unavailable_max=1)
+A_POOL = Pool(name="h100", claim=DriverClaim(name="h100"))
+RELEASE = Target.of("580.105.08", (Component.CONTAINER_TOOLKIT, "v1.18.1"))
 TIMED_OUT = {"failed_revision": "new", "reason": "driver-timeout", "failures": 1}
 FAILED = a_node("n2", NodePhase.UPGRADE_FAILED, record=TIMED_OUT)
 BLOCKED = a_rebuff(detail="Cannot evict pod as it would violate the pod's disruption budget.")
@@ -197,6 +201,18 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.TARGET_NOT_PUBLISHED: (
         a_snapshot(waiting(wanted=DriverRevision(hash="x", version="550.54.15"))),
         ALONE,
+    ),
+    HoldCode.ROLLS_BY_ITSELF: (
+        a_snapshot(waiting(), operator=OperatorFacts(kind="ClusterPolicy/gpu", rolling=(Operand.TOOLKIT,))),
+        replace(ALONE, target=RELEASE),
+    ),
+    HoldCode.OPERANDS_DELEGATED: (
+        a_snapshot(waiting(), operator=an_operator(is_auto_upgrading=True)),
+        replace(careful(), target=RELEASE),
+    ),
+    HoldCode.OPERANDS_BY_POOL: (
+        a_snapshot(waiting(), operator=replace(an_operator(), pools=(A_POOL,))),
+        replace(ALONE, target=RELEASE),
     ),
     HoldCode.UNGUARDED: (replace(a_snapshot(waiting()), is_guarded=False), ALONE),
     HoldCode.LEAVING: (replace(a_snapshot(waiting()), is_deleting=True), ALONE),
@@ -512,6 +528,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
             admitted(NodePhase.POD_RESTART_REQUIRED, is_cordoned=True, record={"old_pod": "driver-n1-0"}),
             freshness=(Freshness(source="pods", is_synced=True, heard_at=NOW - 149),),
         ),
+        ALONE,
+    ),
+    HoldCode.OPERAND_NOT_READY: (
+        validating(operands=(OperandSeen(operand=Operand.TOOLKIT, wanted="new"),)),
         ALONE,
     ),
     HoldCode.JOBS_RUNNING: (

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions.on_nodes import Operand, RestartPod
+from seatrial.core.actions.on_nodes import RestartPod
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.snapshot import STALE_SECONDS, Freshness, Snapshot
 from seatrial.core.node.hearing import PATIENCE_SECONDS_PER_NODE, waited_for
 from tests.builders import NEW, NOW, a_driver, a_ledger, a_node, a_snapshot, an_intent

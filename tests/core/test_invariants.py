@@ -13,7 +13,6 @@ from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     RequestMaintenance,
@@ -30,6 +29,7 @@ from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord

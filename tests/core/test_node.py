@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     Request,
@@ -26,6 +25,7 @@ from seatrial.core.model.intent import Checkpoint, Intent, Requestor, Retries
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, JobWait
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import DriverRevision, PodOwner
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.troubles import Symptom

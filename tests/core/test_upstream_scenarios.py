@@ -18,7 +18,6 @@ from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
-    Operand,
     ReleaseMaintenance,
     Request,
     RequestMaintenance,
@@ -35,6 +34,7 @@ from seatrial.core.model.intent import Intent, Requestor, policies
 from seatrial.core.model.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverClaim, Owner, assign
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, PolicyWish, Share, policy_of
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.model.seen.rollouts import Rebuff

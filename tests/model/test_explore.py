@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions.on_nodes import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision, decide
@@ -19,6 +19,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot

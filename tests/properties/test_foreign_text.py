@@ -205,7 +205,7 @@ def _status_of_a_rollout(text: str) -> object:
 def _spec_of_a_rollout(text: str) -> object:
     by_hand = models.RolloutByHand(component="nccl", version="2.27.3", before=text, instructions=text)
     spec = models.RolloutSpec(
-        target=models.TargetSpec(driver="580.105.08"),
+        target={"driver": "580.105.08"},
         canary=models.RolloutCanary(),
         abort=text,
         by_hand=by_hand,

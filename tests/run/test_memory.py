@@ -11,7 +11,6 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     RequestMaintenance,
@@ -20,6 +19,7 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Result

@@ -25,7 +25,6 @@ from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     Request,
@@ -56,6 +55,7 @@ from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot

@@ -11,7 +11,6 @@ from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     Request,
@@ -25,6 +24,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import DraPlugin, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Trouble, diagnose
 from seatrial.core.node.readiness import why_unproven

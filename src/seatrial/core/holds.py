@@ -27,6 +27,9 @@ class HoldCode(StrEnum):
     ROLLOUT_UNREADABLE = "rollout-unreadable"
     MANAGER_OPENS_NODES = "manager-opens-nodes"
     UNGUARDED = "unguarded"
+    ROLLS_BY_ITSELF = "rolls-by-itself"
+    OPERANDS_DELEGATED = "operands-delegated"
+    OPERANDS_BY_POOL = "operands-by-pool"
     LEAVING = "leaving"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
@@ -138,6 +141,7 @@ class HoldCode(StrEnum):
     MAINTENANCE_PENDING = "maintenance-pending"
     DRIVER_STOPPING = "driver-stopping"
     DRIVER_STARTING = "driver-starting"
+    OPERAND_NOT_READY = "operand-not-ready"
     # the new driver is not proven
     DRIVER_NOT_READY = "driver-not-ready"
     LOADED_VERSION_UNKNOWN = "loaded-version-unknown"

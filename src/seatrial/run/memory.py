@@ -27,7 +27,6 @@ from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     EvictPods,
     NodeAct,
-    Operand,
     ReleaseMaintenance,
     RequestMaintenance,
     RestartPod,
@@ -38,6 +37,7 @@ from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.requests import RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff

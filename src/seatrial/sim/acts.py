@@ -14,7 +14,6 @@ from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
-    Operand,
     ReleaseMaintenance,
     Request,
     RequestMaintenance,
@@ -23,7 +22,9 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.model.seen.nodes import Maintenance, NodeSeen
+from seatrial.core.model.seen.operands import Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, ValidatorPod
+from seatrial.sim import operand_pods
 from seatrial.sim.nodes import HEALTHY, Fate, next_of, touched
 
 
@@ -104,16 +105,19 @@ def _restart(node: NodeSeen, act: RestartPod) -> NodeSeen | Refused:
                 return replace(node, facts=replace(facts, driver=replace(facts.driver, is_terminating=True)))
         case Operand.VALIDATOR:
             if _is_meant(facts.validator, act) and facts.validator is not None:
-                return replace(node, facts=replace(facts, validator=replace(facts.validator, is_terminating=True)))
+                leaving = replace(facts.validator, is_terminating=True)
+                return replace(node, facts=operand_pods.with_validator(facts, leaving))
         case Operand.DRA_PLUGIN:
             if _is_meant(facts.dra, act) and facts.dra is not None:
                 return replace(node, facts=replace(facts, dra=replace(facts.dra, is_terminating=True)))
         case _:
-            assert_never(act.operand)
+            found = next((each.pod for each in facts.operands if each.operand is act.operand), None)
+            if _is_meant(found, act):
+                return replace(node, facts=operand_pods.restarted(facts, act.operand))
     return Refused(is_stale=True, why=f"the {act.operand} pod is another one by now")
 
 
-def _is_meant(found: DriverPod | ValidatorPod | DraPlugin | None, act: RestartPod) -> bool:
+def _is_meant(found: DriverPod | ValidatorPod | DraPlugin | OperandPod | None, act: RestartPod) -> bool:
     return found is not None and (found.namespace, found.name, found.uid) == (act.namespace, act.pod, act.uid)
 
 

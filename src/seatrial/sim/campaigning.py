@@ -27,7 +27,7 @@ from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
-from seatrial.core.node.progress import is_same, is_without_gpu
+from seatrial.core.node.progress import carries, is_without_gpu
 from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import Outside, Versions
 
@@ -131,8 +131,8 @@ def _why_touched(node: NodeSeen, intent: Intent) -> str:
         return f"has a record ({node.record.phase})"
     if node.facts.nvidia_state in _AT_WORK:
         return f"is moved by NVIDIA's controller ({node.facts.nvidia_state})"
-    if driver is not None and is_same(driver.version, str(intent.target.driver)):
-        return f"runs {driver.version}"
+    if driver is not None and carries(node.facts, intent.target.published):
+        return f"runs {intent.target.published}"
     return ""
 
 
@@ -187,7 +187,7 @@ def _why_left(nodes: tuple[NodeSeen, ...], outside: Outside, record: CampaignRec
         driver = node.facts.driver
         if _has_failed(node) or driver is None:
             continue
-        if is_same(driver.version, str(intent.target.driver)) is (record.phase is RolloutPhase.REVERTED):
+        if carries(node.facts, intent.target.published) is (record.phase is RolloutPhase.REVERTED):
             return f"the campaign is {record.phase}, and {node.name} runs {driver.version}"
     return None
 

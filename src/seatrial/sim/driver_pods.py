@@ -16,7 +16,7 @@ from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import DriverPod, Pod, PodOwner
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.step import RESTARTS_MAX
-from seatrial.sim import neighbours
+from seatrial.sim import neighbours, operand_pods
 from seatrial.sim.neighbours import Deed, Start
 from seatrial.sim.nodes import Fate, successor_of, touched
 
@@ -26,7 +26,7 @@ Reaction: TypeAlias = Callable[[NodeFacts, Fate, ApiInstant], NodeFacts | None]
 """The facts after the reaction, or None where it does not apply."""
 
 
-def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+def driver_pod_replaced(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
     """The DaemonSet starts a pod of the wanted revision in place of the deleted one; without one, nobody does."""
     if facts.driver is not None and facts.driver.is_terminating and facts.driver.is_orphaned and facts.wanted is None:
         return replace(facts, driver=None)
@@ -45,6 +45,7 @@ def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
     if before.digest and before.digest == wanted.digest:
         # What is loaded stays loaded, and on offer; a driver manager finds nothing to do.
         return touched(after, {MANAGED_NOTE: _run_of(after, pod, fate)}) if fate.manager_env is not None else after
+    after = operand_pods.remade_with_driver(after, at)
     if facts.offer.resources or fate.is_load_guarded:
         after = replace(
             touched(after),

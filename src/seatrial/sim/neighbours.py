@@ -138,6 +138,12 @@ PARTS: Final[tuple[Part, ...]] = (
     ),
     Part(
         who=Neighbour.DAEMON_SETS,
+        when="another operand was deleted, or its deploy label was given back",
+        does="makes a pod of the newest template",
+        reaction="operand replaced",
+    ),
+    Part(
+        who=Neighbour.DAEMON_SETS,
         when="a DRA plugin was deleted",
         does="makes a pod of the newest template",
         reaction="DRA plugin replaced",

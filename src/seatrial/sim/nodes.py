@@ -37,6 +37,8 @@ class Fate:
     """The driver version whose module does not load here."""
     is_driver_in_use: bool = False
     """Where a driver fails, it is because the old one cannot be taken out: its driver manager fails, not itself."""
+    operand_fails_on: str = ""
+    """The operand and the version of it that never gets ready here, as `device-plugin v0.18.0`."""
     image_missing_for: str = ""
     """The driver version whose image cannot be pulled here."""
     cuda_fails_on: str = ""
@@ -108,6 +110,10 @@ def rebooted(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
         )
     if validator is not None:
         validator = replace(validator, is_ready=False, ready_since=None)
+    operands = tuple(
+        replace(each, pod=replace(each.pod, is_ready=False)) if each.pod is not None else each
+        for each in facts.operands
+    )
     if plugin is not None:
         plugin = replace(plugin, is_ready=False, started_at=None)
     return replace(
@@ -118,6 +124,7 @@ def rebooted(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
         driver=driver,
         validator=validator,
         dra=plugin,
+        operands=operands,
         offer=replace(facts.offer, resources=tuple((name, 0) for name, _ in facts.offer.resources)),
         pods=tuple(pod for pod in facts.pods if not pod.is_terminating),
     )

@@ -37,9 +37,10 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.target import parts_of
 from seatrial.core.movers import driver_manager
 from seatrial.core.node.progress import carried, carrier_of, is_same, resource_of
-from seatrial.sim import machine_pools
+from seatrial.sim import machine_pools, operand_pods
 from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import touched
 
@@ -374,17 +375,27 @@ def _carrying(
     """The operator's resources with these versions in them, and with what their driver managers are told."""
     new = dict(versions)
     carriers = tuple(
-        replace(carrier, version=new[carrier.name], writer=writer, switches=_said(carrier, switches))
+        replace(_naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
         if carrier.name in new
         else carrier
         for carrier in operator.carriers
     )
     pools = tuple(
-        replace(pool, driver_version=new.get(f"NVIDIADriver/{pool.name}", pool.driver_version))
+        replace(pool, driver_version=_driver_in(new.get(f"NVIDIADriver/{pool.name}", pool.driver_version)))
         for pool in operator.pools
     )
-    version = new.get(operator.kind, operator.driver_version)
+    version = _driver_in(new.get(operator.kind, operator.driver_version))
     return replace(operator, carriers=carriers, pools=pools, driver_version=version)
+
+
+def _driver_in(text: str) -> str:
+    return parts_of(text)[0]
+
+
+def _naming(carrier: Carrier, text: str) -> Carrier:
+    """A resource that carries what a text says: a driver, and operands where it names them."""
+    driver, parts = parts_of(text)
+    return replace(carrier, version=driver, parts=tuple({**dict(carrier.parts), **dict(parts)}.items()))
 
 
 def _said(carrier: Carrier, switches: tuple[Switch, ...]) -> tuple[tuple[str, str], ...]:
@@ -427,24 +438,28 @@ def is_synced(outside: Outside) -> Outside | None:
 
 def _is_as_in_files(outside: Outside, name: str, text: str) -> bool:
     carrier = carrier_of(name, outside.operator)
-    return carrier.version == text and carrier.switches == _said(carrier, outside.switches)
+    return carried(name, outside.operator, text) == text and carrier.switches == _said(carrier, outside.switches)
 
 
 def behind_of(facts: NodeFacts, outside: Outside) -> str:
     """The resource whose version a node's DaemonSet does not want yet; empty where it does, or where nobody says."""
     resource = resource_of(facts, outside.operator)
-    text = carried(resource, outside.operator)
-    return resource if text and facts.wanted is not None and facts.wanted.version != text else ""
+    carrier = carrier_of(resource, outside.operator)
+    if not carrier.version or facts.wanted is None:
+        return ""
+    is_new = facts.wanted.version != carrier.version or operand_pods.carrying(facts, dict(carrier.parts)) != facts
+    return resource if is_new else ""
 
 
 def followed(
     nodes: Iterable[NodeSeen], resource: str, outside: Outside, revisions: Mapping[str, DriverRevision]
 ) -> tuple[NodeSeen, ...]:
     """The nodes of a resource, wanted to run what it carries; those that are not behind are left out."""
-    text = carried(resource, outside.operator)
+    carrier = carrier_of(resource, outside.operator)
+    text, parts = carrier.version, dict(carrier.parts)
     wanted = revisions.get(text, DriverRevision(hash=text, version=text))
     return tuple(
-        replace(node, facts=replace(node.facts, wanted=wanted))
+        replace(node, facts=replace(operand_pods.carrying(node.facts, parts), wanted=wanted))
         for node in nodes
         if behind_of(node.facts, outside) == resource
     )

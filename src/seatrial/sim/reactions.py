@@ -19,6 +19,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Loaded, NodeFacts
 from seatrial.core.model.seen.pods import DraPlugin, Pod, PodOwner, ValidatorPod
 from seatrial.core.node.writing import PAUSED
+from seatrial.sim import operand_pods
 from seatrial.sim.driver_pods import (
     Reaction,
     driver_crash_loops,
@@ -107,14 +108,14 @@ def validator_restarts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFac
         return None
     if fate.is_validator_lazy or validator.is_terminating or validator.ready_since >= driver.ready_since:
         return None
-    return replace(facts, validator=_fresh_validator(validator))
+    return operand_pods.with_validator(facts, _fresh_validator(validator))
 
 
 def validator_replaced(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
     """The validator's DaemonSet starts a pod in place of the deleted one."""
     if facts.validator is None or not facts.validator.is_terminating:
         return None
-    return replace(facts, validator=_fresh_validator(facts.validator))
+    return operand_pods.with_validator(facts, _fresh_validator(facts.validator))
 
 
 def validator_passes(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
@@ -124,7 +125,7 @@ def validator_passes(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts 
         return None
     if is_of(driver, fate.cuda_fails_on):
         return None
-    return replace(facts, validator=replace(validator, is_ready=True, ready_since=at))
+    return operand_pods.with_validator(facts, replace(validator, is_ready=True, ready_since=at))
 
 
 def dra_plugin_replaced(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
@@ -193,6 +194,8 @@ REACTIONS: Final[Mapping[str, Reaction]] = {
     "driver crash loops": driver_crash_loops,
     "GPUs offered": gpus_offered,
     "features discovered": features_discovered,
+    "operand replaced": operand_pods.operand_replaced,
+    "operand starts": operand_pods.operand_starts,
     "validator restarts": validator_restarts,
     "validator replaced": validator_replaced,
     "validator passes": validator_passes,

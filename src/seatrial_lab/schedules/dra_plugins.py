@@ -23,11 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from seatrial.core.actions.on_nodes import Operand, RestartPod
+from seatrial.core.actions.on_nodes import RestartPod
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.target import Target as RolloutTarget
 from seatrial.core.movers.dra import rerolling

@@ -15,7 +15,6 @@ from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    Operand,
     PauseClients,
     ReleaseMaintenance,
     RequestMaintenance,
@@ -27,6 +26,7 @@ from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, ReleaseRoll
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 from seatrial.core.model.selectors import Selector, drain_selector

@@ -233,9 +233,10 @@ async def create_rollout(client: Client, body: Mapping[str, Any]) -> bool:
         if not err.is_name_taken:
             raise
         found = await client.get(f"{keys.ROLLOUTS}/{name}", models.Rollout)
-        if found.spec.target.driver != target:
+        if found.spec.target.get("driver") != target:
             raise NotAdopted(
-                f"There is already a GPURollout {name} to {found.spec.target.driver}. Choose another name with --name."
+                f"There is already a GPURollout {name} to {found.spec.target.get('driver')}. "
+                "Choose another name with --name."
             ) from err
         return False
     return True

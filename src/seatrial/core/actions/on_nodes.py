@@ -6,7 +6,7 @@
     PauseClients        the same PATCH, and DaemonSets that hold GPUs and can be asked by a node label to leave, leave
     AskCheckpoint       ask jobs that offer it to save their work, by annotation or through a webhook
     EvictPods           ask the eviction API to move pods away; budgets of the users are honoured
-    RestartPod          delete an operand's pod (driver, validator, DRA plugin), so that its DaemonSet starts a new one
+    RestartPod          delete an operand's pod (driver, toolkit, … validator), so that its DaemonSet starts a new one
     RequestMaintenance  ask the maintenance operator to empty a node
     ReleaseMaintenance  tell it that the node is no longer needed
 
@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodeRecord
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 
 
@@ -31,14 +32,6 @@ class Request(StrEnum):
     UPGRADE = "upgrade-requested"
     SAFE_LOAD = "wait-for-safe-load"
     ACCEPT_LOSS = "accept-loss"
-
-
-class Operand(StrEnum):
-    """Whose pod is restarted."""
-
-    DRIVER = "driver"
-    VALIDATOR = "validator"
-    DRA_PLUGIN = "dra-plugin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

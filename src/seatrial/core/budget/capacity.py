@@ -36,7 +36,7 @@ from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.node import closing, phases
-from seatrial.core.node.progress import is_same
+from seatrial.core.node.progress import wants
 from seatrial.core.text.names import a_few
 
 
@@ -191,8 +191,8 @@ def failed_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[str, ...]:
     failed = by(nodes, phases.phase_of).get(NodePhase.UPGRADE_FAILED)
     if not failed:
         return ()
-    wanted = {(each.hash, each.version) for node in nodes.values() if (each := node.facts.wanted) is not None}
-    aimed = {revision for revision, version in wanted if is_same(version, str(intent.target.driver))}
+    target = intent.target.published
+    aimed = {node.facts.wanted_revision for node in nodes.values() if wants(node.facts, target)}
     revisions = {name: record.failed_revision for name in failed if (record := nodes[name].record) is not None}
     return tuple(sorted(name for name, on in revisions.items() if not aimed or on in aimed or not on))
 

@@ -38,7 +38,7 @@ def why_unfit(member: NodeSeen) -> HoldCode | None:
         return unclear.code
     facts, record = member.facts, member.record
     if record is not None and capacity.has_failed(record):
-        is_anew = facts.wanted is not None and facts.wanted.hash != record.failed_revision
+        is_anew = facts.wanted is not None and facts.wanted_revision != record.failed_revision
         return None if is_anew or member.is_retry_asked else HoldCode.FAILED
     if _has_begun(member) or is_without_gpu(facts):
         return None

@@ -37,14 +37,16 @@ from seatrial.core.movers import machine_pools, marks
 from seatrial.core.movers.mover import mover_seen, view_of
 from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import carried, is_left_out, is_same
+from seatrial.core.node.progress import carried, carries, is_left_out, is_same
 from seatrial.core.node.readiness import is_running_wanted, why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import release_maintenance, step_node, why_unclear
 from seatrial.core.node.writing import NOTHING, Orders, Step, open_phase, record_of, retry_at
 from seatrial.core.text.names import a_few, number_of
 
 WHY: Final = "the rollout was deleted"
-NO_MATTER: Final = frozenset({HoldCode.TARGET_NOT_PUBLISHED, HoldCode.NOBODY_MOVES, HoldCode.UNGUARDED})
+NO_MATTER: Final = frozenset(
+    {HoldCode.TARGET_NOT_PUBLISHED, HoldCode.NOBODY_MOVES, HoldCode.UNGUARDED, HoldCode.ROLLS_BY_ITSELF}
+)
 """Reasons to stop a rollout that do not stop it from leaving: nobody starts, and its own nodes are let go."""
 SETTLED: Final = frozenset({HoldCode.LEAVING, HoldCode.RECORD_UNREADABLE, HoldCode.RECORD_EDITED})
 """Holds of nodes that nobody waits for."""
@@ -271,11 +273,11 @@ def left_of(seen: Snapshot, intent: Intent) -> tuple[str, ...]:
 
 
 def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
-    nodes, target = sorted(seen.nodes.items()), str(intent.target.driver)
+    nodes, target = sorted(seen.nodes.items()), intent.target.published
     record = seen.rollout.campaign
     if record is not None and (record.paused_in or record.phase) not in ENDED:
         for resource, before in record.baseline:
-            found = carried(resource, seen.operator)
+            found = carried(resource, seen.operator, before)
             yield f"{resource} has {found}, and had {before} before" if not is_same(found, before) else ""
         steps = seen.source.steps if seen.source is not None else ()
         commits = [commit for step_, commit in steps if step_ not in (PublishStep.REVERT, PublishStep.BAD)]
@@ -284,7 +286,7 @@ def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
     urls = [each.url for _, each in asked if each.state is RequestState.OPEN]
     yield f"pull requests stay open, and publish if merged: {a_few(urls)}" if urls else ""
     if is_begun(seen.rollout):
-        there = [name for name, node in nodes if node.facts.driver and is_same(node.facts.driver.version, target)]
+        there = [name for name, node in nodes if carries(node.facts, target)]
         yield (
             f"{len(there)} of {number_of(len(nodes), 'node runs', 'nodes run')} {target}: {a_few(there)}"
             if there

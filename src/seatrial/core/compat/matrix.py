@@ -38,6 +38,9 @@ class Component(StrEnum):
     DEVICE_PLUGIN = "device_plugin"
     CONTAINER_TOOLKIT = "container_toolkit"
     DCGM = "dcgm"
+    MIG_MANAGER = "mig_manager"
+    GFD = "gfd"
+    VALIDATOR = "validator"
     NFD = "nfd"
     GDS = "gds"
     GDRCOPY = "gdrcopy"
@@ -77,6 +80,9 @@ SCHEMES: Final[Mapping[Component, Scheme]] = {
     Component.DEVICE_PLUGIN: Scheme.OPERAND,
     Component.CONTAINER_TOOLKIT: Scheme.OPERAND,
     Component.DCGM: Scheme.DCGM_EXPORTER,
+    Component.MIG_MANAGER: Scheme.PART,
+    Component.GFD: Scheme.PART,
+    Component.VALIDATOR: Scheme.PART,
     Component.NFD: Scheme.PART,
     Component.GDS: Scheme.PART,
     Component.GDRCOPY: Scheme.PART,
@@ -121,6 +127,9 @@ GROUPS: Final[Mapping[Component, Group]] = {
     Component.DEVICE_PLUGIN: Group.GPU,
     Component.CONTAINER_TOOLKIT: Group.GPU,
     Component.DCGM: Group.GPU,
+    Component.MIG_MANAGER: Group.GPU,
+    Component.GFD: Group.GPU,
+    Component.VALIDATOR: Group.GPU,
     Component.NFD: Group.GPU,
     Component.GDS: Group.GPU,
     Component.GDRCOPY: Group.GPU,

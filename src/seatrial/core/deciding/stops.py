@@ -3,6 +3,7 @@
     paused                        a person wants it so
     contradicted, sandboxed       who is to move the nodes is not who does
     unguarded                     nothing holds the rollout there while we are at work
+    rolls by itself, delegated    operands would not move node by node
     blind                         a stream is not read to its end, or silent for too long
     unwritable                    what is done could not be told afterwards
     not published                 the nodes would get another version
@@ -25,9 +26,10 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operands import governed_by
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import STALE_SECONDS, Snapshot
-from seatrial.core.movers.mover import PLAIN, asked_mode, mover_of
+from seatrial.core.movers.mover import PLAIN, asked_mode, mode_of, mover_of
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.aiming import NO_VERSION
 from seatrial.core.node.writing import Step
@@ -37,6 +39,9 @@ STOPS: Final = (
     HoldCode.MODE_CONTRADICTION,
     HoldCode.NOBODY_MOVES,
     HoldCode.SANDBOXED,
+    HoldCode.ROLLS_BY_ITSELF,
+    HoldCode.OPERANDS_DELEGATED,
+    HoldCode.OPERANDS_BY_POOL,
     HoldCode.STALE_VIEW,
     HoldCode.JOURNAL_UNWRITABLE,
     HoldCode.TARGET_NOT_PUBLISHED,
@@ -75,7 +80,7 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     # A campaign publishes by itself, scope by scope, and says what it waits for.
     unpublished = _not_published(by(seen.nodes, _carried), intent) if intent.campaign is None else None
     if unpublished is not None:
-        return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target.driver)
+        return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target.published)
     return None
 
 
@@ -91,8 +96,29 @@ def _contradiction(seen: Snapshot, intent: Intent) -> Hold | None:
     is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
     if seen.operator.is_sandboxed and not is_free and mover_of(asked_mode(intent.campaign)).minds_sandbox:
         return hold(intent.rollout, HoldCode.SANDBOXED, owner=seen.operator.kind)
+    rolling = _why_not_one_by_one(seen, intent, is_free=is_free)
+    if rolling is not None:
+        return rolling
     mover = _mover(record, intent)
     return mover.why_contradicted(intent.rollout, seen.operator, other, is_free=is_free)
+
+
+def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hold | None:
+    """Why operands would not move node by node: somebody else moves nodes, or all of them move by themselves."""
+    components, operator = intent.target.components, seen.operator
+    if not components or is_free:
+        return None
+    named = ", ".join(component.value for component in components)
+    if operator.pools:
+        return hold(intent.rollout, HoldCode.OPERANDS_BY_POOL, components=named)
+    mover = mover_of(mode_of(seen.rollout.campaign, intent.campaign, operator))
+    if intent.campaign is not None and not mover.moves_operands:
+        return hold(intent.rollout, HoldCode.OPERANDS_DELEGATED, components=named, resource=operator.kind)
+    rolling = [operand for operand in operator.rolling if operand in governed_by(components)]
+    if not rolling:
+        return None
+    who = ", ".join(operand.value for operand in rolling)
+    return hold(intent.rollout, HoldCode.ROLLS_BY_ITSELF, operands=who, resource=operator.kind or "the ClusterPolicy")
 
 
 def _mover(record: CampaignRecord | None, intent: Intent) -> Mover:

@@ -12,7 +12,6 @@ from seatrial.core.actions.action import is_disruptive
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
-from seatrial.core.compat import versions
 from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered, what_nodes_see
 from seatrial.core.deciding.stops import CONTRADICTED, is_kept_back, like
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -121,11 +120,11 @@ def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
     """The version a node is to run: the target, or on the way back what it ran before; empty where nobody says."""
     record = seen.rollout.campaign
     if intent.campaign is None:
-        return str(intent.target.driver)
+        return intent.target.published
     if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
         return ""  # who is under way then is so for another rollout
     before = dict(record.baseline).get(resource_of(node.facts, seen.operator), "")
-    return before if record.phase is RolloutPhase.REVERTING and before else str(intent.target.driver)
+    return before if record.phase is RolloutPhase.REVERTING and before else intent.target.published
 
 
 def _only_repairs(node: NodeSeen, step: Step) -> bool:
@@ -149,10 +148,10 @@ def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) 
         step = course.mover.step_elsewhere(node, orders, goal, is_back=is_back)
         if step is not None:
             return step
-    return kept_waiting(node, course, orders.intent.target.driver)
+    return kept_waiting(node, course, orders.intent.target.published)
 
 
-def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion) -> Step:
+def kept_waiting(node: NodeSeen, course: Course, target: str) -> Step:
     """Why a node waits that a campaign does not let move; nothing where it has nothing to wait for."""
     busy = course.mover.why_busy(node)
     if busy is not None:
@@ -160,7 +159,7 @@ def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion)
     is_new = (
         course.record.phase in LEAKING and node.facts.is_in_sync and not course.mover.was_let_in(node, course.record)
     )
-    if is_new and node.facts.driver is not None and wants(node.facts, str(target)):
+    if is_new and node.facts.driver is not None and wants(node.facts, target):
         # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
         return Step(hold=hold(node.name, HoldCode.LEAKED, version=node.facts.driver.version))
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.model.seen.operands import FIELDS
+
 
 class Effect(StrEnum):
     """When an edit takes effect."""
@@ -90,10 +92,14 @@ _MAINTENANCE: Final = _refused_begun(
 )
 _TOLD: Final = _at_once("What happens from now on is sent there.")
 
+_OPERAND: Final = _refused("Abort the rollout and make another. Without a canary: at once.")
+
 EDITS: Final[Mapping[str, Edit]] = {
     "target.driver": _refused(
         "Abort the rollout and make another. Without a canary: at once, for nodes that have not begun."
     ),
+    **dict.fromkeys((f"target.{each.value}" for each in FIELDS), _OPERAND),
+    "evictOnRuntimeRestart": _at_once("For nodes whose container runtime has not been restarted yet."),
     "nodeSelector": _refused_begun("Nodes that left would be neither upgraded nor rolled back, and keep our marks."),
     "limits.maxParallelUpgrades": _LIMIT,
     "limits.maxUnavailable": _LIMIT,

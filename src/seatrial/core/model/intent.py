@@ -102,6 +102,8 @@ class Intent:
     retries: Retries = field(default_factory=Retries)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     requestor: Requestor | None = None
+    evicts_for_runtime: bool = False
+    """Whether GPU pods leave before a restart of the container runtime; they would outlive it."""
     restart_timeout_seconds: float = 1800.0
     validation_timeout_seconds: float = 600.0
     is_paused: bool = False
@@ -126,7 +128,7 @@ class Intent:
         """What is wanted, for people: a driver, or what they move themselves."""
         step = self.campaign.by_hand if self.campaign is not None else None
         if step is None:
-            return f"driver {self.target.driver}"
+            return f"driver {self.target.published}"
         return f"{step.component.value} {self.target.version_of(step.component)}"
 
     def policy_for(self, facts: NodeFacts) -> Policy:

@@ -11,12 +11,24 @@ Tests: tests/core/test_target.py
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Final, Self, cast
 
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, Version
+
+PUBLISHED: Final = (
+    Component.GPU_OPERATOR,
+    Component.CONTAINER_TOOLKIT,
+    Component.DEVICE_PLUGIN,
+    Component.DCGM,
+    Component.MIG_MANAGER,
+    Component.GFD,
+    Component.VALIDATOR,
+)
+"""What a rollout can move beside the driver, by publishing it: operands of the GPU Operator, or its whole release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +55,32 @@ class Target:
     def driver(self) -> DriverVersion:
         return cast("DriverVersion", self.wanted[0][1])
 
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What is published beside the driver."""
+        return tuple(component for component, _ in self.wanted if component in PUBLISHED)
+
+    @property
+    def published(self) -> str:
+        """What is published, as text: the driver, and what moves with it. Not what people move by hand."""
+        others = ((each, str(version)) for each, version in self.wanted if each in PUBLISHED)
+        return text_of(str(self.driver), others)
+
     def version_of(self, component: Component) -> str:
         """The version of a component; empty where the rollout says nothing of it."""
         return next((str(version) for each, version in self.wanted if each is component), "")
 
     def __str__(self) -> str:
-        return ", ".join([str(self.driver), *(f"{each.value} {version}" for each, version in self.wanted[1:])])
+        return text_of(str(self.driver), ((each, str(version)) for each, version in self.wanted[1:]))
+
+
+def text_of(driver: str, others: Iterable[tuple[Component, str]] = ()) -> str:
+    """A driver, and what goes with it, as a target is written."""
+    return ", ".join([driver, *(f"{component.value} {version}" for component, version in others)])
+
+
+def parts_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What such a text says: the driver, and the versions of others by their key."""
+    driver, *others = text.split(", ")
+    pairs = (each.partition(" ") for each in others)
+    return driver, tuple((name, version) for name, _, version in pairs)

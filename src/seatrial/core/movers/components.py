@@ -42,6 +42,7 @@ class Components(Mover):
     """Who moves the drivers of the cluster meanwhile."""
 
     moves_drivers: ClassVar[bool] = False
+    moves_operands: ClassVar[bool] = False
 
     @property
     def step(self) -> ByHand:

@@ -26,7 +26,7 @@ class Drivers(Mover):
     """A driver reaches a node when its resource carries it and the node's driver pod is made anew."""
 
     def target(self, intent: Intent) -> str:
-        return str(intent.target.driver)
+        return intent.target.published
 
     def baseline(self, view: View) -> Versions:
         return publishing.baseline(view)

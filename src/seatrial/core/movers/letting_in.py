@@ -31,7 +31,7 @@ from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
-from seatrial.core.node.progress import Progress, by_nvidias_word, common_resource, is_same, own_resource, wants
+from seatrial.core.node.progress import Progress, by_nvidias_word, carries, common_resource, own_resource, wants
 
 ATTEMPT: Final = 0
 """Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
@@ -103,7 +103,7 @@ def _phase_of(node: NodeSeen, version: str, *, is_back: bool) -> NodePhase | Non
 
 def _has_never_left(facts: NodeFacts, version: str) -> bool:
     driver = facts.driver
-    return driver is not None and driver.is_ready and is_same(driver.version, version)
+    return driver is not None and driver.is_ready and carries(facts, version)
 
 
 def version_for(facts: NodeFacts, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> str:
@@ -115,7 +115,7 @@ def aim_of(campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) ->
     """What everybody is on the way to."""
     return Aim(
         is_back=is_going_back(campaign),
-        target=str(intent.target.driver),
+        target=intent.target.published,
         baseline=campaign.baseline,
         resource=common_resource(operator),
     )

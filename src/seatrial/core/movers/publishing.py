@@ -15,9 +15,10 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
+from seatrial.core.model.seen.operators import Carrier
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.view import Outcome, Versions, View
-from seatrial.core.node.progress import ANY, carried, carrier_of, is_same, wants
+from seatrial.core.node.progress import ANY, carried, carrier_of, carries, is_same, running, wants
 from seatrial.core.words import acts as words
 
 
@@ -25,7 +26,7 @@ def baseline(view: View) -> Versions:
     """What each resource carried before us; where it carries the target already, what its nodes still run."""
     found: dict[str, str] = {}
     for resource in sorted(({view.resource_of(name) for name in view.nodes} | _vacant(view)) - {""}):
-        text = carried(resource, view.operator)
+        text = carried(resource, view.operator, view.target)
         if not text or is_same(text, view.target):
             text = _running(view, resource)
         if text:
@@ -37,8 +38,16 @@ def switches_before(view: View) -> tuple[Switch, ...]:
     """How the driver manager's switches stand in the resources that we are going to write."""
     known = dict(baseline(view))
     return tuple(
-        each for carrier in view.operator.carriers if carrier.name in known for each in driver_manager.standing(carrier)
+        each
+        for carrier in view.operator.carriers
+        if carrier.name in known and not _keeps_driver(view, carrier)
+        for each in driver_manager.standing(carrier)
     )
+
+
+def _keeps_driver(view: View, carrier: Carrier) -> bool:
+    """Whether only operands move: the driver manager is left alone then, for its switches are in the driver's pods."""
+    return bool(view.intent.target.components) and is_same(carrier.version, str(view.intent.target.driver))
 
 
 def _wanted_switches(view: View, step: PublishStep, resource: str) -> tuple[Switch, ...]:
@@ -54,12 +63,12 @@ def _is_switched(view: View, step: PublishStep, resource: str) -> bool:
 
 def _running(view: View, resource: str) -> str:
     """What most nodes of a resource run that is not the target; empty when all run it."""
-    running = Counter(
-        node.facts.driver.version
+    found = Counter(
+        running(node.facts, view.target)
         for name, node in sorted(view.nodes.items())
-        if node.facts.driver is not None and view.resource_of(name) == resource
+        if view.resource_of(name) == resource
     )
-    others = [(count, text) for text, count in running.items() if text and not is_same(text, view.target)]
+    others = [(count, text) for text, count in found.items() if text and not is_same(text, view.target)]
     return max(others)[1] if others else ""
 
 
@@ -83,7 +92,7 @@ def vacant(view: View) -> Versions:
 
 def left_out(view: View) -> tuple[str, ...]:
     """Pools of the rollout that own no node now and do not carry the target, each with what it carries."""
-    found = ((resource, carried(resource, view.operator)) for resource in sorted(_vacant(view)))
+    found = ((resource, carried(resource, view.operator, view.target)) for resource in sorted(_vacant(view)))
     return tuple(f"{resource} ({text or 'no version'})" for resource, text in found if not is_same(text, view.target))
 
 
@@ -108,9 +117,8 @@ def why_not(view: View) -> tuple[Hold, ...]:
 def _no_way_back(view: View) -> Hold | None:
     known = dict(baseline(view))
     for name, node in sorted(view.nodes.items()):
-        resource, driver = view.resource_of(name), node.facts.driver
-        is_there = driver is not None and is_same(driver.version, view.target)
-        if resource and resource not in known and not is_there:
+        resource = view.resource_of(name)
+        if resource and resource not in known and not carries(node.facts, view.target):
             return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
     return None
 
@@ -186,9 +194,10 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
     be in a hurry, and is not to be overruled by a machine.
     """
     baseline = dict(view.record.baseline)
-    is_carried = any(is_same(carrier.version, view.target) for carrier in view.operator.carriers)
+    names = (carrier.name for carrier in view.operator.carriers)
+    is_carried = any(is_same(carried(name, view.operator, view.target), view.target) for name in names)
     for resource, text in missing:
-        found, before = carried(resource, view.operator), baseline.get(resource, "")
+        found, before = carried(resource, view.operator, text), baseline.get(resource, "")
         is_back = view.record.has_asked and (_has_run(view, resource) or not is_carried)
         if found and before and (is_back or not is_same(found, before)):
             writer = carrier_of(resource, view.operator).writer or "somebody"
@@ -209,8 +218,8 @@ def _switched_back(view: View, missing: Versions) -> dict[str, str]:
 
 def _has_run(view: View, resource: str) -> bool:
     """Whether a node of this resource runs the target, and so was given it."""
-    drivers = (node.facts.driver for name, node in view.nodes.items() if view.resource_of(name) == resource)
-    return any(driver is not None and is_same(driver.version, view.target) for driver in drivers)
+    mine = (node.facts for name, node in view.nodes.items() if view.resource_of(name) == resource)
+    return any(carries(facts, view.target) for facts in mine)
 
 
 def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
@@ -263,7 +272,7 @@ def _is_whole(view: View, step: PublishStep, resource: str, text: str) -> bool:
 
 
 def _is_carried(view: View, resource: str, text: str) -> bool:
-    return resource == ANY or is_same(carried(resource, view.operator), text)
+    return resource == ANY or is_same(carried(resource, view.operator, text), text)
 
 
 def _has_followed(view: View, resource: str, text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Progress, is_out_of_reach, is_same, wants
+from seatrial.core.node.progress import Progress, carries, is_out_of_reach, wants
 
 
 def away(view: View) -> frozenset[str]:
@@ -50,4 +50,4 @@ def _is_back(view: View, name: str) -> bool:
     is_idle = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
     is_moving = how in (Progress.MOVING, Progress.FAILED)
     driver = node.facts.driver
-    return is_idle and not is_moving and driver is not None and driver.is_ready and is_same(driver.version, version)
+    return is_idle and not is_moving and driver is not None and driver.is_ready and carries(node.facts, version)

@@ -283,6 +283,8 @@ class Mover(ABC):
     """Only nodes with a GPU get what it brings."""
     is_automatic: ClassVar[bool] = True
     """A machine moves the nodes, as many at once as the budget lets it; people are not kept to a budget or a pace."""
+    moves_operands: ClassVar[bool] = True
+    """It restarts what runs around the driver as well."""
     counts_losses: ClassVar[bool] = False
     closes: ClassVar[bool] = False
     """Whether it closes nodes itself, so that a canary can stay closed until its gates have passed."""

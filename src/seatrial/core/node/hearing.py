@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from seatrial.core.actions.on_nodes import NodeAct, Operand, RestartPod
+from seatrial.core.actions.on_nodes import NodeAct, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeRecord, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.snapshot import PODS_STREAM, STALE_SECONDS, Snapshot
 from seatrial.core.text import spans
 

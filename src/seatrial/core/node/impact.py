@@ -24,8 +24,10 @@ from typing import Final, TypeAlias
 from seatrial.core.compat.matrix import Component, Value
 from seatrial.core.compat.plan.values import Step
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operands import COMPONENTS, Operand
 from seatrial.core.node import impact_network
 from seatrial.core.node.impact_rows import Loss, Row
+from seatrial.core.node.visiting import RUNTIME_RESTARTED, VISITS, Takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +58,17 @@ DEVICE_PLUGIN: Final = "nvidia-device-plugin"
 DRA_PLUGIN: Final = "DRA kubelet plugin"
 VALIDATOR: Final = "nvidia-operator-validator"
 
-_RUNTIME_RESTARTED: Final = "Containers keep running; none starts or stops meanwhile"
+OPERANDS: Final[Mapping[Operand, str]] = {
+    Operand.TOOLKIT: TOOLKIT,
+    Operand.DEVICE_PLUGIN: DEVICE_PLUGIN,
+    Operand.DISCOVERY: "gpu-feature-discovery",
+    Operand.EXPORTER: "nvidia-dcgm-exporter",
+    Operand.MIG_MANAGER: "nvidia-mig-manager",
+    Operand.VALIDATOR: VALIDATOR,
+}
+"""Operands that a step can name, as people find them in a cluster, in the order in which a visit restarts them."""
 
+Tell: TypeAlias = Callable[[Step], Iterator[Row]]
 
 # ── the driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,7 +147,7 @@ DRIVER_ROWS: Final[Mapping[NodePhase, tuple[Row, ...]]] = {
         Row(
             component=TOOLKIT,
             action="Starts again; restarts containerd or CRI-O, as it did when it stopped",
-            impact=_RUNTIME_RESTARTED,
+            impact=RUNTIME_RESTARTED,
             is_capacity_lost=True,
             loses=(Loss.CONTAINER_STARTS,),
         ),
@@ -221,18 +232,30 @@ def _gpu_operator(_step: Step) -> Iterator[Row]:
     yield Row(
         component="gpu-operator",
         action="Restarts; gives its operands new templates, on all nodes alike",
-        impact="None directly; updateStrategy paces the operands below",
+        impact="None directly; updateStrategy paces the operands below, and with OnDelete a rollout does",
     )
 
 
-def _toolkit(step: Step) -> Iterator[Row]:
-    is_runtime = any(change.component in (Component.CONTAINERD, Component.CRI_O) for change in step.changes)
+def _runtime(_step: Step) -> Iterator[Row]:
     yield Row(
-        component="container runtime" if is_runtime else TOOLKIT,
+        component="container runtime",
         action="Is replaced; restarts containerd or CRI-O",
-        impact=_RUNTIME_RESTARTED,
+        impact=RUNTIME_RESTARTED,
         loses=(Loss.CONTAINER_STARTS,),
     )
+
+
+def _operand(operand: Operand) -> Tell:
+    """The row of an operand, as the machine visits nodes for it."""
+    visit = VISITS[operand]
+    row = Row(
+        component=OPERANDS[operand],
+        action=visit.action,
+        impact=visit.impact,
+        is_capacity_lost=visit.takes is Takes.EVICTION,
+        loses=visit.loses,
+    )
+    return lambda _step: iter((row,))
 
 
 def _beside_the_driver(_step: Step) -> Iterator[Row]:
@@ -249,24 +272,6 @@ def _plugins(_step: Step) -> Iterator[Row]:
     impact = "Running pods stay; new ones wait until it has"
     yield Row(
         component="its DaemonSet", action="Is replaced; publishes again", impact=impact, loses=(Loss.NEW_GPU_PODS,)
-    )
-
-
-def _device_plugin(_step: Step) -> Iterator[Row]:
-    yield Row(
-        component=DEVICE_PLUGIN,
-        action="Is replaced; registers the GPUs again",
-        impact="Running GPU pods stay; new ones wait until it has",
-        loses=(Loss.NEW_GPU_PODS,),
-    )
-
-
-def _exporter(_step: Step) -> Iterator[Row]:
-    yield Row(
-        component="nvidia-dcgm-exporter",
-        action="Is replaced",
-        impact="No pod is touched; a gap in the GPU metrics",
-        loses=(Loss.METRICS,),
     )
 
 
@@ -383,16 +388,12 @@ def _images(_step: Step) -> Iterator[Row]:
 
 # ── who brings which rows ─────────────────────────────────────────────────────────────────────────────────────────────
 
-Tell: TypeAlias = Callable[[Step], Iterator[Row]]
-
 TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
     (frozenset({Component.OPENSHIFT, Component.KUBERNETES, Component.KERNEL, Component.OS}), _platform),
-    (frozenset({Component.CONTAINERD, Component.CRI_O}), _toolkit),
+    (frozenset({Component.CONTAINERD, Component.CRI_O}), _runtime),
     # Operands roll before the driver does when an operator brings both.
     (frozenset({Component.GPU_OPERATOR}), _gpu_operator),
-    (frozenset({Component.GPU_OPERATOR, Component.CONTAINER_TOOLKIT}), _toolkit),
-    (frozenset({Component.GPU_OPERATOR, Component.DEVICE_PLUGIN}), _device_plugin),
-    (frozenset({Component.GPU_OPERATOR, Component.DCGM}), _exporter),
+    *((frozenset({Component.GPU_OPERATOR, COMPONENTS[operand]}), _operand(operand)) for operand in OPERANDS),
     (frozenset({Component.GPU_OPERATOR}), _kept_driver),
     (frozenset({Component.GPU_DRIVER}), _driver),
     (frozenset({Component.GDS, Component.GDRCOPY, Component.FABRIC_MANAGER, Component.VGPU}), _beside_the_driver),

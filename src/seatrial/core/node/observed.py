@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from seatrial.core.compat import versions
-from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.nodes import NodeFacts
-from seatrial.core.node.progress import Progress
+from seatrial.core.node.progress import Progress, is_same_part
 
 SHOWN: Final[Mapping[Component, str]] = {
     Component.KERNEL: "status.nodeInfo.kernelVersion",
@@ -35,12 +34,7 @@ def shows(facts: NodeFacts, component: Component, version: str) -> bool:
 
 def is_same(component: Component, one: str, other: str) -> bool:
     """Whether two texts name the same version of a component; what cannot be read is the same as itself alone."""
-    if not one or not other:
-        return False
-    try:
-        return versions.parse(SCHEMES[component], one) == versions.parse(SCHEMES[component], other)
-    except versions.VersionInvalid:
-        return one == other
+    return is_same_part(component, one, other)
 
 
 def progress_of(facts: NodeFacts, component: Component, version: str) -> Progress:

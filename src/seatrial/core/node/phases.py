@@ -107,6 +107,7 @@ class FailureCode(StrEnum):
     MAINTENANCE_TIMEOUT = "maintenance-timeout"
     DRIVER_CRASH_LOOP = "driver-crash-loop"
     DRIVER_TIMEOUT = "driver-timeout"
+    OPERAND_TIMEOUT = "operand-timeout"
     VALIDATION_TIMEOUT = "validation-timeout"
 
 

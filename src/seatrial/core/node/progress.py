@@ -10,11 +10,15 @@ Tests: tests/core/test_progress.py
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from seatrial.core.compat import versions
+from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operands import COMPONENTS, OperandSeen
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
+from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.node.phases import is_under_way
 
 ANY: Final = "*"
@@ -60,7 +64,7 @@ def _failed_elsewhere(record: NodeRecord, facts: NodeFacts, version: str) -> boo
     """Whether a node is known to have failed on its way to something else: it sets out anew when this is wanted."""
     if facts.wanted is None or not record.failed_revision:
         return False
-    return wants(facts, version) is not (facts.wanted.hash == record.failed_revision)
+    return wants(facts, version) is not (facts.wanted_revision == record.failed_revision)
 
 
 def by_nvidias_word(facts: NodeFacts, version: str) -> Progress:
@@ -94,15 +98,67 @@ def runs(facts: NodeFacts, version: str) -> bool:
 
 def wants(facts: NodeFacts, version: str) -> bool:
     """Whether the node's DaemonSet carries this version."""
-    return facts.wanted is not None and is_same(facts.wanted.version, version)
+    driver, others = parts_of(version)
+    if facts.wanted is None or not is_same(facts.wanted.version, driver):
+        return False
+    wished = ((name, text, each) for name, text in others for each in _of(facts, name))
+    return all(is_same_part(name, each.version, text) for name, text, each in wished)
+
+
+def carries(facts: NodeFacts, version: str) -> bool:
+    """Whether the pods that run on a node are of this version, whatever is wanted there by now."""
+    driver, others = parts_of(version)
+    if facts.driver is None or not is_same(facts.driver.version, driver):
+        return False
+    pods = ((text, name, each.pod) for name, text in others for each in _of(facts, name))
+    return all(pod is not None and is_same_part(name, pod.version, text) for text, name, pod in pods)
+
+
+def running(facts: NodeFacts, version: str) -> str:
+    """What runs on a node of all that a version names; empty where that cannot be told."""
+    if facts.driver is None or not facts.driver.version:
+        return ""
+    found: list[tuple[Component, str]] = []
+    for name, _ in parts_of(version)[1]:
+        texts = [each.pod.version for each in _of(facts, name) if each.pod is not None and each.pod.version]
+        if not texts:
+            return ""
+        found.append((Component(name), texts[0]))
+    return text_of(facts.driver.version, found)
+
+
+def _of(facts: NodeFacts, component: str) -> list[OperandSeen]:
+    """The operands of a node that are of a component; none for an operator, whose release has no pod on nodes."""
+    return [each for each in facts.operands if COMPONENTS.get(each.operand) == component]
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts name the same driver version; what cannot be read is the same as nothing."""
+    """Whether two texts name the same versions; what cannot be read is the same as nothing."""
     try:
-        return versions.DriverVersion.parse(one) == versions.DriverVersion.parse(other)
+        return _read(one) == _read(other)
     except versions.VersionInvalid:
         return False
+
+
+def is_same_part(component: str, one: str, other: str) -> bool:
+    """Whether two texts name the same version of a component; what cannot be read is the same as itself alone."""
+    if not one or not other:
+        return False
+    try:
+        return _version(component, one) == _version(component, other)
+    except versions.VersionInvalid:
+        return one == other
+
+
+@lru_cache(maxsize=256)
+def _version(component: str, text: str) -> versions.Version:
+    return versions.parse(SCHEMES[Component(component)], text)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[versions.Version, frozenset[tuple[str, versions.Version]]]:
+    driver, others = parts_of(text)
+    return versions.DriverVersion.parse(driver), frozenset((name, _version(name, each)) for name, each in others)
 
 
 def is_without_gpu(facts: NodeFacts) -> bool:
@@ -131,6 +187,11 @@ def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:
     return next((carrier for carrier in operator.carriers if carrier.name == resource), Carrier(name=resource))
 
 
-def carried(resource: str, operator: OperatorFacts) -> str:
-    """The driver version a resource carries; empty where it says none."""
-    return carrier_of(resource, operator).version
+def carried(resource: str, operator: OperatorFacts, like: str = "") -> str:
+    """What a resource carries of all that a version names, the driver first; empty where it does not say it all."""
+    carrier = carrier_of(resource, operator)
+    known = dict(carrier.parts)
+    names = [name for name, _ in parts_of(like)[1]] if like else []
+    if not carrier.version or any(not known.get(name) for name in names):
+        return ""
+    return text_of(carrier.version, ((Component(name), known[name]) for name in names))

@@ -18,7 +18,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord
 from seatrial.core.model.seen.pods import DriverRevision
-from seatrial.core.node import fresh
+from seatrial.core.node import fresh, operating
 from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import RESUMING
 
@@ -95,7 +95,8 @@ def _lacks(facts: NodeFacts, before: GpuOffer | None, paused: list[str]) -> Iter
     yield from _version_lacks(facts, facts.driver.version, loaded_at)
     if paused:
         yield Lack(HoldCode.OPERANDS_PAUSED, {"labels": ", ".join(paused)})
-    yield from _validator_lacks(facts, loaded_at)
+    yield from filter(None, map(operating.why_down, facts.operands))
+    yield from _validator_lacks(facts, max(loaded_at, operating.proven_since(facts) or loaded_at))
     yield from _offer_lacks(facts, before)
     yield from fresh.why_not_fresh(facts, before, facts.driver.version, loaded_at)
 

@@ -19,14 +19,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions.on_nodes import Cordon, Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
+from seatrial.core.actions.on_nodes import Cordon, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord, NodeSeen, RecordFault
-from seatrial.core.node import clearing, closing, fresh
+from seatrial.core.model.seen.operands import Operand
+from seatrial.core.node import clearing, closing, fresh, operating
 from seatrial.core.node.clearing import Exit
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
+from seatrial.core.node.visiting import Takes
 from seatrial.core.node.writing import (
     NOTHING,
     WISH,
@@ -173,7 +175,7 @@ def _needs_nothing(node: NodeSeen) -> bool:
     if not is_running_wanted(node.facts):
         return False  # as most nodes that wait, and there are thousands of them
     record = record_of(node)
-    has_begun = record.is_cordon_ours or bool(record.old_pod)
+    has_begun = record.is_cordon_ours or bool(record.old_pod) or bool(record.failures)
     return _is_well(node) or not (node.facts.awaits_safe_load or has_begun)
 
 
@@ -229,6 +231,12 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     if not is_admitted:
         return WISH
     before = record.before or offered(facts)
+    if _is_for_operands(node) and operating.takes_now(facts, orders) < Takes.EVICTION:
+        # Nobody has to leave. Where a cordon is needed, it keeps new pods away until all is proven again.
+        is_closed = operating.takes_now(facts, orders) is Takes.CORDON
+        return open_phase(
+            node, NodePhase.POD_RESTART_REQUIRED, now, cordon=is_closed, is_restart_only=True, before=before
+        )
     if orders.intent.requestor is not None:
         return open_phase(node, NodePhase.NODE_MAINTENANCE_REQUIRED, now, before=before)
     if facts.is_restart_enough and not record.is_requested and not facts.awaits_safe_load and not record.old_pod:
@@ -278,7 +286,7 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return wait(node, HoldCode.DRIVER_STOPPING, deadline, timeout, now, pod=driver.name)
     if facts.wanted is None and not driver.is_orphaned:
         return wait(node, HoldCode.REVISION_UNKNOWN, deadline, timeout, now, pod=driver.name)
-    if not facts.is_in_sync or driver.is_orphaned or driver.uid == record.old_pod:
+    if not facts.is_driver_in_sync or driver.is_orphaned or driver.uid == record.old_pod:
         abandoned = _abandoned(node)
         if abandoned is not None:
             return abandoned
@@ -289,17 +297,41 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if slipped is not None:
         return slipped
     if driver.is_ready:
-        return open_phase(node, NodePhase.VALIDATION_REQUIRED, now)
+        return _step_operands(node, orders, deadline, now) or open_phase(node, NodePhase.VALIDATION_REQUIRED, now)
     if driver.restart_count > RESTARTS_MAX:
         return open_phase(node, NodePhase.UPGRADE_FAILED, now, reason=FailureCode.DRIVER_CRASH_LOOP)
     return wait(node, HoldCode.DRIVER_STARTING, deadline, timeout, now, params=told(facts))
+
+
+def _step_operands(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
+    """The next operand of a node whose driver is there; first what its restart takes. None once all are up."""
+    facts, record = node.facts, record_of(node)
+    needed = operating.takes_now(facts, orders)
+    if needed is Takes.EVICTION and record.is_restart_only:
+        is_open = not facts.is_cordoned
+        return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
+    if needed >= Takes.CORDON and not facts.is_cordoned:
+        if record.closed_at is not None:
+            return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
+        closed = replace(record, is_cordon_ours=True, closed_at=now)
+        return Step(action=Cordon(node=node.name, record=closed, expect=facts.resource_version))
+    return operating.step_operands(node, deadline, now)
+
+
+def _is_for_operands(node: NodeSeen) -> bool:
+    """Whether the driver may stay as it is, and a visit is for the operands around it alone."""
+    facts, record = node.facts, record_of(node)
+    is_driver_due = _is_still_asked_for(node) or bool(record.old_pod) or record.is_requested
+    is_kept = facts.driver is not None and facts.is_driver_in_sync and not facts.driver.is_orphaned
+    return is_kept and not is_driver_due and bool(facts.operands)
 
 
 def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step:
     """Delete the driver pod once nobody uses it. Facts before records: whoever came back is dealt with first."""
     facts, record, driver = node.facts, record_of(node), node.facts.driver
     if record.is_restart_only and not facts.is_restart_enough:
-        return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, is_restart_only=False)
+        is_open = not facts.is_cordoned
+        return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
     pods = () if record.is_restart_only else clearing.users(facts)
     if pods:
         leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT)
@@ -373,8 +405,8 @@ def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | Non
 
 
 def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    record, wanted = record_of(node), node.facts.wanted
-    if node.is_retry_asked or (wanted is not None and wanted.hash != record.failed_revision):
+    record, wanted = record_of(node), node.facts.wanted_revision
+    if node.is_retry_asked or (wanted and wanted != record.failed_revision):
         return new_attempt(node, orders, now)
     if _is_well(node):
         # Straight to done: the node has no admission any more, and giving capacity back needs none.

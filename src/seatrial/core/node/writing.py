@@ -132,7 +132,7 @@ def _pod_to_replace(node: NodeSeen, phase: NodePhase) -> str:
     then.
     """
     driver = node.facts.driver if phase is NodePhase.POD_RESTART_REQUIRED else None
-    return driver.uid if driver is not None and (driver.is_orphaned or not node.facts.is_in_sync) else ""
+    return driver.uid if driver is not None and (driver.is_orphaned or not node.facts.is_driver_in_sync) else ""
 
 
 def _resumed(before: NodeRecord, facts: NodeFacts) -> tuple[tuple[str, str], ...]:
@@ -142,13 +142,15 @@ def _resumed(before: NodeRecord, facts: NodeFacts) -> tuple[tuple[str, str], ...
 
 def _failed(record: NodeRecord, facts: NodeFacts) -> NodeRecord:
     diagnosis = diagnose(facts)
-    wanted = facts.wanted.hash if facts.wanted else record.failed_revision
+    is_for_operands = record.is_restart_only and not record.old_pod
+    wanted = facts.wanted_revision or record.failed_revision
     return replace(
         record,
         trouble=diagnosis.trouble.value if diagnosis else "",
         failures=record.failures + 1 if wanted == record.failed_revision else 1,
         failed_revision=wanted,
-        old_pod=facts.driver.uid if facts.driver else record.old_pod,
+        # Who came for the operands alone leaves the driver as it is, the next time as well.
+        old_pod=record.old_pod if is_for_operands or facts.driver is None else facts.driver.uid,
     )
 
 

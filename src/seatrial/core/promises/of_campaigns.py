@@ -26,7 +26,7 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import is_same, resource_of, wants
+from seatrial.core.node.progress import carries, resource_of, wants
 from seatrial.core.promises.breach import Breach, breach, is_start
 
 
@@ -141,7 +141,7 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
 
 def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No canary that we closed takes work on the new driver before the gates that want its GPUs have passed there."""
-    record, target = seen.rollout.campaign, str(intent.target.driver)
+    record, target = seen.rollout.campaign, intent.target.published
     closed = frozenset() if leaving.is_leaving(seen, intent) else kept_closed(record, intent.campaign)
     for action in decision.actions:
         if not isinstance(action, Uncordon) or action.node not in closed:
@@ -166,7 +166,7 @@ def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
 
 def _moves_somebody(seen: Snapshot, resource: str, version: str) -> bool:
     mine = (node.facts for node in seen.nodes.values() if resource_of(node.facts, seen.operator) == resource)
-    return any(facts.driver is None or not is_same(facts.driver.version, version) for facts in mine)
+    return any(not carries(facts, version) for facts in mine)
 
 
 OPENING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING})

@@ -16,7 +16,6 @@ from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
-    Operand,
     PauseClients,
     RequestMaintenance,
     RestartPod,
@@ -29,6 +28,7 @@ from seatrial.core.deciding.turns import goal_of
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import clearing, closing, hearing

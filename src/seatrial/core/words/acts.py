@@ -35,7 +35,6 @@ from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
-    Operand,
     ReleaseMaintenance,
     RequestMaintenance,
     RestartPod,
@@ -47,6 +46,7 @@ from seatrial.core.model.campaign import Switch, Via
 from seatrial.core.model.gates.asking import in_words
 from seatrial.core.model.gates.gate import PREPULL
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
 

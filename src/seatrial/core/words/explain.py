@@ -61,6 +61,7 @@ FAILURES: Final[Mapping[str, str]] = {
     FailureCode.MAINTENANCE_TIMEOUT: "the maintenance operator did not drain the node in time",
     FailureCode.DRIVER_CRASH_LOOP: "a container of the driver pod keeps crashing",
     FailureCode.DRIVER_TIMEOUT: "the driver pod did not become Ready in time",
+    FailureCode.OPERAND_TIMEOUT: "an operand of the node did not become Ready in time",
     FailureCode.VALIDATION_TIMEOUT: "the new driver was not validated in time; the node stays cordoned",
 }
 

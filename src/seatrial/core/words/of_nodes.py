@@ -151,6 +151,10 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "driver pod {pod} is starting{trouble_text}",
         "See `kubectl logs` and `kubectl describe pod` of {pod} if it takes longer than usual.",
     ),
+    HoldCode.OPERAND_NOT_READY: says(
+        "{operand} is not ready yet{trouble_text}",
+        "See `kubectl describe pod` of its pod on the node if it takes longer than usual.",
+    ),
     HoldCode.DRIVER_NOT_READY: says(
         "driver pod {pod} is not ready{trouble_text}", "See `kubectl logs` and `kubectl describe pod` of {pod}."
     ),

@@ -61,6 +61,21 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Fix the field with `kubectl edit gpurollout {subject}`; if a later release of seatrial wrote it, use that "
         "release. It holds up no other rollout, except that none with a canary begins while its own is under way.",
     ),
+    HoldCode.ROLLS_BY_ITSELF: says(
+        "the DaemonSets of {operands} replace their pods on every node by themselves (RollingUpdate), so no node could "
+        "go first",
+        "Set spec.daemonsets.updateStrategy to OnDelete in {resource}: that alone restarts nothing.",
+    ),
+    HoldCode.OPERANDS_DELEGATED: says(
+        "NVIDIA's upgrade controller moves the nodes, and it moves drivers only, not {components}",
+        "Set autoUpgrade to false in {resource}, so that seatrial moves the nodes; or leave {components} out of "
+        "spec.target.",
+    ),
+    HoldCode.OPERANDS_BY_POOL: says(
+        "drivers come from NVIDIADriver resources here, and {components} from the ClusterPolicy: one rollout cannot "
+        "publish both",
+        "Leave {components} out of spec.target.",
+    ),
     HoldCode.UNGUARDED: says(
         "the rollout does not have our finalizer yet ({why}), and nothing is written before that: deleting it would "
         "leave our marks behind",

@@ -21,8 +21,10 @@ from seatrial.core.model import owners
 from seatrial.core.model.consumers import Claim
 from seatrial.core.model.intent import is_member
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operands import ORDER, Operand, governed_by
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.target import PUBLISHED
 
 
 class Fleet:
@@ -35,10 +37,12 @@ class Fleet:
         self._owned = OwnedNodes(streams, on_turn=self._forget_operator)
         self._operator: OperatorFacts | None = None  # None: to be read anew
         self._requestor: models.RolloutMaintenance | None = None
+        self._governed: frozenset[Operand] = frozenset()
         self._seen: dict[str, NodeSeen] = {}
         self._members: dict[str, NodeSeen] = {}
         self._members_key: object = None
-        streams.hear(lambda _before, _after: self._forget_operator(), table.POLICIES, table.DRIVERS)
+        owning = (table.POLICIES, table.DRIVERS, table.DAEMON_SETS)
+        streams.hear(lambda _before, _after: self._forget_operator(), *owning)
 
     def operator(self) -> OperatorFacts:
         """What is seen of the GPU Operator."""
@@ -47,6 +51,7 @@ class Fleet:
                 self._streams[table.POLICIES].store,
                 self._streams[table.DRIVERS].store,
                 has_owned_nodes=self._owned.count > 0,
+                rolling=self._rolling(),
                 on_fault=self._on_fault,
             )
         return self._operator
@@ -66,6 +71,10 @@ class Fleet:
             self._requestor = rollout.spec.maintenance
             # Which of several maintenances concerns us depends on our name.
             self._streams.touch(self._streams[table.MAINTENANCES].nodes())
+        governed = governed_by(tuple(each for each in PUBLISHED if each.value in rollout.spec.target))
+        if governed != self._governed:
+            self._governed = governed
+            self._streams.touch(item.metadata.name for item in self._streams[table.NODES].store)
         nodes = self.all_nodes()
         selector = rollout.spec.node_selector
         admitted = frozenset(entry.node for entry in rollout.status.admitted)
@@ -89,6 +98,7 @@ class Fleet:
         around = project.Around(
             wanted=self._wishes.wanted,
             seekers=self._wishes.seekers,
+            operands=tuple(each for each in self._wishes.operands if each.operand in self._governed),
             drivers=self._wishes.claims,
             requestor=self._requestor,
             of=About(self._streams, name),
@@ -97,6 +107,11 @@ class Fleet:
         )
         facts = project.node_facts(item, around.of(table.PODS), around)
         self._seen[name] = records.read_node(facts, item.labels.get(keys.STATE_LABEL, ""), item.record)
+
+    def _rolling(self) -> tuple[Operand, ...]:
+        """The operands whose DaemonSets replace their pods by themselves; none where nobody looks at DaemonSets."""
+        found = {item.operand for item in self._streams[table.DAEMON_SETS].store if item.is_rolling}
+        return tuple(sorted(found, key=ORDER.__getitem__))
 
     def _find_claim(self, namespace: str, name: str) -> Claim | None:
         item = self._streams.get(table.CLAIMS, (namespace, name))
@@ -127,6 +142,7 @@ class Wishes:
         self.wanted: dict[str, DriverRevision] = {}
         """By the uid of the DaemonSet."""
         self.seekers: project.Seekers = ()
+        self.operands: tuple[project.OperandWish, ...] = ()
         self.claims: tuple[owners.DriverClaim, ...] | None = None
         self._streams = streams
         self._are_old = True
@@ -137,13 +153,14 @@ class Wishes:
         if not self._are_old:
             return False
         self._are_old = False
-        was = (self.wanted, self.seekers, self.claims)
+        was = (self.wanted, self.seekers, self.operands, self.claims)
         revisions = self._streams[table.REVISIONS].store
         self.wanted, self.seekers = project.newest_by_owner(revisions), project.seekers_of(revisions)
+        self.operands = project.operand_wishes_of(revisions)
         self.claims = operator_items.driver_claims(
             self._streams[table.POLICIES].store, self._streams[table.DRIVERS].store
         )
-        return was != (self.wanted, self.seekers, self.claims)
+        return was != (self.wanted, self.seekers, self.operands, self.claims)
 
     def _forget(self, _before: object, _after: object) -> None:
         self._are_old = True

@@ -9,6 +9,7 @@ pod_items.py. Tests: tests/adapters/kube/test_project.py
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from sys import intern
@@ -22,6 +23,7 @@ from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import Loaded, Maintenance
+from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
@@ -82,7 +84,7 @@ class Signs:
     """A DaemonSet's pod of the operator: it leaves by other means, yet the DRA plugin must outlive its claims."""
 
 
-PodFacts: TypeAlias = DriverPod | ValidatorPod | DraPlugin | Pod
+PodFacts: TypeAlias = DriverPod | ValidatorPod | DraPlugin | OperandPod | Pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +97,15 @@ class PodItem:
     owner_uid: str = ""
     created_at: str = ""
     signs: Signs | None = None
+    operand: Operand | None = None
+    """Which operand it is, of those around the driver."""
+    as_operand: OperandPod | None = None
+    """What is seen of it as one of them."""
 
     @property
     def tells(self) -> tuple[object, ...]:
         """All that is seen of it: while this stays the same, nothing has changed."""
-        return (self.metadata.uid, self.node, self.facts, self.owner_uid, self.signs)
+        return (self.metadata.uid, self.node, self.facts, self.owner_uid, self.signs, self.as_operand)
 
     @property
     def claims(self) -> tuple[tuple[str, str], ...]:
@@ -116,7 +122,20 @@ class RevisionItem:
     number: int
     facts: DriverRevision
     selector: Mapping[str, str] = field(default_factory=dict)
-    """The labels of the nodes that its DaemonSet wants; only where it brings a driver."""
+    """The labels of the nodes that its DaemonSet wants; only where it brings a driver, or an operand around it."""
+    operand: Operand | None = None
+    version: str = ""
+    """The operand's, by the tag of its image."""
+    settings: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSetItem:
+    """One DaemonSet of an operand, and whether it replaces its pods by itself."""
+
+    metadata: Meta
+    operand: Operand
+    is_rolling: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +260,7 @@ def loaded_of(labels: Mapping[str, str]) -> Loaded | None:
 def revision_item(revision: kinds.ControllerRevision) -> RevisionItem:
     """Keep which template a revision stands for."""
     meta, template = revision.metadata, revision.data.spec.template.spec
+    operand = APPS.get(revision.data.spec.template.metadata.labels.get(keys.APP_LABEL, ""))
     return RevisionItem(
         metadata=meta_of(meta),
         owner_uid=intern(controller_of(meta.owner_references).uid),
@@ -251,8 +271,20 @@ def revision_item(revision: kinds.ControllerRevision) -> RevisionItem:
             digest=intern(digest_of(template)),
             image=intern(driver_image_of(template.containers)),
         ),
-        selector=dict(template.node_selector) if driver_image_of(template.containers) else {},
+        selector=dict(template.node_selector) if driver_image_of(template.containers) or operand is not None else {},
+        operand=operand,
+        version=intern(tag_of(template.containers)) if operand is not None else "",
+        settings=settings_of(template) if operand is not None else "",
     )
+
+
+def daemon_set_item(found: kinds.DaemonSet) -> DaemonSetItem | None:
+    """Keep whether the DaemonSet of an operand rolls by itself; None for any other."""
+    operand = APPS.get(found.metadata.name)
+    if operand is None:
+        return None
+    is_rolling = found.spec.update_strategy.type != "OnDelete"
+    return DaemonSetItem(metadata=meta_of(found.metadata), operand=operand, is_rolling=is_rolling)
 
 
 def claim_item(claim: kinds.ResourceClaim) -> ClaimItem:
@@ -329,6 +361,21 @@ def driver_version_of(containers: Iterable[kinds.Container]) -> str:
 def driver_image_of(containers: Iterable[kinds.Container]) -> str:
     """The image of the container that brings the driver; empty where none is known to."""
     return next((container.image for container in containers if container.name == DRIVER_CONTAINER), "")
+
+
+def tag_of(containers: Iterable[kinds.Container]) -> str:
+    """The tag of the first container's image; empty where it has none. A digest tells no version."""
+    image = next((container.image for container in containers), "")
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
+def settings_of(spec: kinds.PodSpec) -> str:
+    """A digest of what the containers are told: what is equal is configured alike, whatever the images."""
+    said = [
+        (each.name, each.args, [(one.name, one.value) for one in each.env])
+        for each in (*spec.init_containers, *spec.containers)
+    ]
+    return intern(f"{zlib.crc32(repr(said).encode()):08x}")
 
 
 def digest_of(spec: kinds.PodSpec) -> str:

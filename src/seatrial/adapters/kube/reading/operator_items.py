@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
-from seatrial.adapters.kube.shapes import keys, models, operator_models
+from seatrial.adapters.kube.shapes import keys, models, operator_models, publishing
 from seatrial.core.model import owners
 from seatrial.core.model.deployers import is_deployer, marks_of
 from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.movers import driver_manager
 from seatrial.core.text import foreign
@@ -30,6 +31,7 @@ def operator_facts(
     drivers: Iterable[operator_models.NvidiaDriver],
     *,
     has_owned_nodes: bool,
+    rolling: tuple[Operand, ...] = (),
     on_fault: Fault,
 ) -> OperatorFacts:
     """What is seen of the GPU Operator: the oldest ClusterPolicy, or the NVIDIADrivers it delegates to.
@@ -50,6 +52,7 @@ def operator_facts(
             driver_version=pools[position].driver_version,
             state=foreign.line(owned[position].status.state),
             pools=pools,
+            rolling=rolling,
             carriers=carriers,
         )
     if policy is None:
@@ -64,6 +67,7 @@ def operator_facts(
         driver_version=foreign.line(policy.spec.driver.version),
         state=foreign.line(policy.status.state),
         policy=policy_wish(policy.spec.driver.upgrade_policy, kind, on_fault),
+        rolling=rolling,
         carriers=carriers,
     )
 
@@ -90,6 +94,7 @@ def _carriers(
         carrier = Carrier(
             name=f"ClusterPolicy/{policy.metadata.name}",
             version="" if is_silent else foreign.line(policy.spec.driver.version),
+            parts=publishing.operand_versions(policy),
             writer="" if is_silent else _writer(policy.metadata, POLICY_VERSION),
             resource_version=policy.metadata.resource_version,
             note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),

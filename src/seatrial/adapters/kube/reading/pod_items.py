@@ -21,12 +21,15 @@ from seatrial.adapters.kube.reading.items import (
     digest_of,
     driver_version_of,
     meta_of,
+    settings_of,
+    tag_of,
 )
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model import consumers
 from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
@@ -45,13 +48,16 @@ def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection
         return None
     # Elsewhere these labels mean nothing: anybody's pod could claim to be a validator and prove a driver.
     is_ours = meta.namespace == operator_namespace
-    facts: DriverPod | ValidatorPod | DraPlugin
+    facts: DriverPod | ValidatorPod | DraPlugin | OperandPod
+    operand = operand_of(pod) if is_ours else None
     if is_ours and any(labels.get(key) == value for key, value in keys.DRIVER_SELECTORS):
         facts = _driver_pod(pod)
     elif is_ours and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
         facts = _validator_pod(pod)
     elif is_dra_plugin(pod) and (is_ours or meta.namespace in (dra_namespaces or keys.DRA_NAMESPACES)):
         facts = _dra_plugin(pod)
+    elif operand is not None and not claims_of(pod):
+        facts = _operand_pod(pod)
     else:
         return _user_item(pod, is_in_operators_namespace=is_ours)
     return PodItem(
@@ -60,6 +66,34 @@ def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection
         owner_uid=intern(controller_of(meta.owner_references).uid),
         created_at=meta.creation_timestamp,
         facts=facts,
+        operand=operand,
+        as_operand=_operand_pod(pod) if operand is not None else None,
+    )
+
+
+def operand_of(pod: kinds.Pod) -> Operand | None:
+    """Which operand a pod of the operator's namespace is; None for what is none, or is no DaemonSet's."""
+    operand = APPS.get(pod.metadata.labels.get(keys.APP_LABEL, ""))
+    return operand if keeper_of(pod) is PodOwner.DAEMON_SET else None
+
+
+def _operand_pod(pod: kinds.Pod) -> OperandPod:
+    meta, statuses = pod.metadata, (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    waiting = [each.state.waiting.reason for each in statuses if each.state.waiting and each.state.waiting.reason]
+    is_ready = _is_ready(pod)
+    return OperandPod(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        revision=intern(meta.labels.get(keys.REVISION_LABEL, "")),
+        version=intern(tag_of(pod.spec.containers)),
+        settings=settings_of(pod.spec),
+        is_ready=is_ready,
+        created_at=instant_of(meta.creation_timestamp) if meta.creation_timestamp else None,
+        is_terminating=meta.deletion_timestamp is not None,
+        trouble=""
+        if is_ready
+        else next((intern(foreign.line(each)) for each in waiting if each not in UNTOLD_REASONS), ""),
     )
 
 

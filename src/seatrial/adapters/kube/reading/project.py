@@ -24,6 +24,7 @@ from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model import consumers, owners
 from seatrial.core.model.seen.nodes import Maintenance, NodeFacts
+from seatrial.core.model.seen.operands import ORDER, Operand, OperandPod, OperandSeen
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 
@@ -57,6 +58,33 @@ def seekers_of(revisions: Iterable[RevisionItem]) -> Seekers:
     return tuple(sorted(found, key=lambda each: (owners.OWNER_LABEL not in each[0], each[1].hash)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperandWish:
+    """What the DaemonSet of an operand wants to run, on the nodes with these labels."""
+
+    operand: Operand
+    selector: Mapping[str, str]
+    hash: str
+    version: str
+    settings: str
+
+
+def operand_wishes_of(revisions: Iterable[RevisionItem]) -> tuple[OperandWish, ...]:
+    """What the DaemonSets of the operands want, in the order in which a visit restarts them."""
+    found = (
+        OperandWish(
+            operand=item.operand,
+            selector=item.selector,
+            hash=item.facts.hash,
+            version=item.version,
+            settings=item.settings,
+        )
+        for item in _newest(revisions).values()
+        if item.operand is not None
+    )
+    return tuple(sorted(found, key=lambda wish: (ORDER[wish.operand], wish.hash)))
+
+
 class Of(Protocol):
     """By a row of the table: its items about one node."""
 
@@ -78,6 +106,8 @@ class Around:
     wanted: Mapping[str, DriverRevision]
     """By the uid of the DaemonSet."""
     seekers: Seekers = ()
+    operands: tuple[OperandWish, ...] = ()
+    """Of those operands alone that the rollout moves."""
     claim: Callable[[str, str], consumers.Claim | None] = _no_claim
     """By namespace and name; None when there is none, or it was not seen."""
     drivers: tuple[owners.DriverClaim, ...] | None = None
@@ -95,7 +125,10 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
     validator: PodItem | None = None
     plugin: PodItem | None = None
     users = []
+    operands: dict[Operand, PodItem] = {}
     for pod in pods:
+        if pod.operand is not None:
+            operands[pod.operand] = _newer(operands.get(pod.operand), pod)
         match pod.facts:
             case DriverPod():
                 driver = _newer(driver, pod)
@@ -103,6 +136,8 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
                 validator = _newer(validator, pod)
             case DraPlugin():
                 plugin = _newer(plugin, pod)
+            case OperandPod():
+                pass
             case Pod():
                 user = _user(pod.facts, pod.signs, around)
                 if user is not None:
@@ -132,6 +167,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         driver=_driver(driver.facts, around) if driver and isinstance(driver.facts, DriverPod) else None,
         validator=validator.facts if validator and isinstance(validator.facts, ValidatorPod) else None,
         dra=plugin.facts if plugin and isinstance(plugin.facts, DraPlugin) else None,
+        operands=tuple(_operand(wish, operands.get(wish.operand)) for wish in around.operands if _is_for(wish, labels)),
         published=tuple(sorted({version for piece in around.of(table.SLICES) for version in piece.versions})),
         loaded=loaded_of(labels),
         pods=tuple(sorted(users, key=lambda pod: (pod.namespace, pod.name))),
@@ -144,6 +180,15 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         symptoms=item.symptoms,
         components=item.components,
     )
+
+
+def _is_for(wish: OperandWish, labels: Mapping[str, str]) -> bool:
+    return wish.selector.items() <= labels.items()
+
+
+def _operand(wish: OperandWish, pod: PodItem | None) -> OperandSeen:
+    found = pod.as_operand if pod is not None else None
+    return OperandSeen(operand=wish.operand, wanted=wish.hash, version=wish.version, settings=wish.settings, pod=found)
 
 
 def _wanted(driver: PodItem, labels: Mapping[str, str], around: Around) -> DriverRevision | None:

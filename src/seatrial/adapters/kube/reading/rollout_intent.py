@@ -25,7 +25,8 @@ from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
-from seatrial.core.compat.matrix import Component
+from seatrial.core.compat import versions
+from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
 from seatrial.core.model import deployers, windows
 from seatrial.core.model import intent as intents
@@ -52,7 +53,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.target import Target
+from seatrial.core.model.target import PUBLISHED, Target
 from seatrial.core.node import observed
 from seatrial.core.text import foreign, shares
 from seatrial.core.words import accounts
@@ -98,6 +99,7 @@ def read_intent(
         retries=intents.Retries(count_max=spec.retries.max, pause_seconds=spec.retries.pause_seconds),
         checkpoint=_by_name(intents.Checkpoint, spec.checkpoint),
         requestor=_read_requestor(spec.maintenance) if spec.maintenance is not None else None,
+        evicts_for_runtime=spec.evict_on_runtime_restart,
         restart_timeout_seconds=spec.driver_timeout_seconds,
         validation_timeout_seconds=spec.validation_timeout_seconds,
         is_paused=spec.paused,
@@ -265,10 +267,13 @@ def _read_word(said: models.RolloutWord, number: int) -> Word:
 
 
 def _read_target(spec: models.RolloutSpec) -> Target:
-    driver = _at("spec.target.driver", DriverVersion.parse, spec.target.driver)
+    driver = _at("spec.target.driver", DriverVersion.parse, spec.target.get("driver", ""))
+    beside = tuple(_read_part(name, text) for name, text in sorted(spec.target.items()) if name != "driver")
     said = spec.by_hand if spec.canary is not None else None  # without a canary there is no campaign, nor a step of it
     if said is None:
-        return Target.of(driver)
+        return Target.of(driver, *beside)
+    if beside:
+        raise ValueError(f"spec.target.{beside[0][0].value}: in a manual step people move one component, and no other.")
     component = _one_of(Component, said.component, "spec.byHand.component")
     if component in observed.OURS:
         return Target.of(driver)  # which is refused with the step itself
@@ -276,6 +281,16 @@ def _read_target(spec: models.RolloutSpec) -> Target:
         return Target.of(driver, (component, said.version))
     except VersionInvalid as err:
         raise ValueError(f"spec.byHand.version: {err}") from err
+
+
+def _read_part(name: str, text: str) -> tuple[Component, str]:
+    """A component that moves with the driver, or around it."""
+    component = _one_of(Component, name, "spec.target")
+    if component not in PUBLISHED:
+        known = ", ".join(each.value for each in PUBLISHED)
+        raise ValueError(f"spec.target.{name}: a rollout moves the driver and {known}; the rest goes by hand (byHand).")
+    _at(f"spec.target.{name}", functools.partial(versions.parse, SCHEMES[component]), text)
+    return component, text
 
 
 def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHand:

@@ -6,6 +6,7 @@
     CLAIMS                       ClaimItem         the nodes of the pods that name it
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
     REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
+    DAEMON_SETS                  DaemonSetItem     a look, when one begins or ends to roll by itself
     POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, FOLLOWERS   a look, and no node
 
 What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
@@ -67,6 +68,14 @@ REVISIONS: Final[Row[kinds.ControllerRevision, items.RevisionItem]] = Row(
     path=lambda where: keys.revisions_path(where.namespace),
     model=kinds.ControllerRevision,
     slim=_the(items.revision_item),
+)
+
+DAEMON_SETS: Final[Row[kinds.DaemonSet, items.DaemonSetItem]] = Row(
+    name="daemonsets",
+    path=lambda where: keys.daemon_sets_path(where.namespace),
+    model=kinds.DaemonSet,
+    slim=_the(items.daemon_set_item),
+    tells=lambda item: (item.operand, item.is_rolling),  # how many of its pods are ready is no news
 )
 
 ROLLOUTS: Final[Row[models.RolloutText, rollout_items.RolloutItem]] = Row(
@@ -226,7 +235,9 @@ MOVED: Final[tuple[Row[Any, Any], ...]] = (NODES, PODS, REVISIONS, POLICIES, DRI
 FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES, WARNINGS)
 """All that is seen of a node."""
 
-ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET)))
+ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(
+    dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET, DAEMON_SETS))
+)
 """All that a rollout rests on; of several that are not fresh the first is told."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, *FOLLOWERS)

@@ -117,6 +117,7 @@ DRIVER_SELECTORS: Final = (
     ("openshift.driver-toolkit", "true"),
 )
 """Any of these on a pod of the operator's namespace makes it a driver pod (ClusterPolicy, NVIDIADriver, OpenShift)."""
+APP_LABEL: Final = "app"
 VALIDATOR_SELECTOR: Final = ("app", "nvidia-operator-validator")
 REVISION_LABEL: Final = "controller-revision-hash"
 BUILT_FOR_LABEL: Final = "kernel"
@@ -176,6 +177,11 @@ WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 def revisions_path(namespace: str) -> str:
     """Where the revisions of the operator's DaemonSets are listed."""
     return f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions"
+
+
+def daemon_sets_path(namespace: str) -> str:
+    """Where the operator's DaemonSets are listed."""
+    return f"/apis/apps/v1/namespaces/{namespace}/daemonsets"
 
 
 def events_path(namespace: str) -> str:

@@ -77,6 +77,7 @@ class Variable(Model, frozen=True):
 class Container(Model, frozen=True):
     name: str = ""
     image: str = ""
+    args: tuple[str, ...] = ()
     env: tuple[Variable, ...] = ()
     resources: Resources = Resources()
 
@@ -161,7 +162,12 @@ class Pod(Model, frozen=True):
 # ── revisions of DaemonSets ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+class TemplateMeta(Model, frozen=True):
+    labels: dict[str, str] = {}
+
+
 class Template(Model, frozen=True):
+    metadata: TemplateMeta = TemplateMeta()
     spec: PodSpec = PodSpec()
 
 
@@ -177,6 +183,19 @@ class ControllerRevision(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     revision: int = 0
     data: RevisionData = RevisionData()
+
+
+class UpdateStrategy(Model, frozen=True):
+    type: str = "RollingUpdate"
+
+
+class DaemonSetSpec(Model, frozen=True):
+    update_strategy: UpdateStrategy = UpdateStrategy()
+
+
+class DaemonSet(Model, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DaemonSetSpec = DaemonSetSpec()
 
 
 # ── dynamic resources ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -84,10 +84,6 @@ Quantities: TypeAlias = dict[str, str | int | float]
 # ── our own resource ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class TargetSpec(Model, frozen=True):
-    driver: str = ""
-
-
 class RolloutLimits(Model, frozen=True):
     """What is not said here, the operator's policy says."""
 
@@ -291,7 +287,7 @@ class RolloutByHand(Model, frozen=True):
 
 
 class RolloutSpec(Model, frozen=True):
-    target: TargetSpec = TargetSpec()
+    target: dict[str, str] = {}
     node_selector: dict[str, str] = {}
     limits: RolloutLimits | None = None
     wait_for_completion: WaitForCompletion | None = None
@@ -319,6 +315,7 @@ class RolloutSpec(Model, frozen=True):
     abort: str = ""
     mark_bad: bool = False
     prepull: bool = True
+    evict_on_runtime_restart: bool = False
     notifications: RolloutNotifications | None = None
     by_hand: RolloutByHand | None = None
     after: str = ""

@@ -38,8 +38,23 @@ class SandboxWorkloads(Model, frozen=True):
     enabled: bool | None = None
 
 
+class PolicyOperand(Model, frozen=True):
+    version: str = ""
+
+
+class PolicyDaemonSets(Model, frozen=True):
+    update_strategy: str = ""
+
+
 class ClusterPolicySpec(Model, frozen=True):
     driver: PolicyDriver = PolicyDriver()
+    daemonsets: PolicyDaemonSets = PolicyDaemonSets()
+    toolkit: PolicyOperand = PolicyOperand()
+    device_plugin: PolicyOperand = PolicyOperand()
+    dcgm_exporter: PolicyOperand = PolicyOperand()
+    mig_manager: PolicyOperand = PolicyOperand()
+    gfd: PolicyOperand = PolicyOperand()
+    validator: PolicyOperand = PolicyOperand()
     sandbox_workloads: SandboxWorkloads = SandboxWorkloads()
 
 

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seatrial.adapters.kube.shapes import keys, operator_models
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Switch
+from seatrial.core.model.seen.operands import FIELDS
+from seatrial.core.model.target import parts_of, text_of
+from seatrial.core.text import foreign
 
 POLICY_KIND: Final = "ClusterPolicy"
 DRIVER_KIND: Final = "NVIDIADriver"
@@ -39,7 +43,10 @@ class CarrierResource:
         """
         notes = {"annotations": {keys.PUBLISHED_ANNOTATION: note}} if note else {}
         manager = {"manager": {"env": env or None}} if env is not None else {}
-        return {"metadata": {**_bound(expect), **notes}, **self._spec({"version": version, **manager})}
+        driver, parts = parts_of(version)
+        patch = {"metadata": {**_bound(expect), **notes}, **self._spec({"version": driver, **manager})}
+        patch["spec"] |= {FIELDS[Component(name)]: {"version": text} for name, text in parts if name in FIELDS}
+        return patch
 
     def auto_upgrade_patch(self, *, is_on: bool, expect: str) -> dict[str, Any]:
         """The merge patch of whether NVIDIA's controller upgrades by itself, bound as well."""
@@ -65,9 +72,27 @@ def target_of(resource: str) -> CarrierResource | None:
     return None
 
 
-def version_of(stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver) -> str:
-    """The driver version a resource carries."""
-    return stored.spec.driver.version if isinstance(stored, operator_models.ClusterPolicy) else stored.spec.version
+def version_of(stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver, like: str = "") -> str:
+    """What a resource carries of all that a version names, the driver first."""
+    if not isinstance(stored, operator_models.ClusterPolicy):
+        return stored.spec.version
+    known = dict(operand_versions(stored))
+    names = [name for name, _ in parts_of(like)[1] if name in FIELDS]
+    return text_of(stored.spec.driver.version, ((Component(name), known.get(name, "none")) for name in names))
+
+
+def operand_versions(policy: operator_models.ClusterPolicy) -> tuple[tuple[str, str], ...]:
+    """The versions of operands that a ClusterPolicy names, by component."""
+    spec = policy.spec
+    said = {
+        Component.CONTAINER_TOOLKIT: spec.toolkit,
+        Component.DEVICE_PLUGIN: spec.device_plugin,
+        Component.DCGM: spec.dcgm_exporter,
+        Component.MIG_MANAGER: spec.mig_manager,
+        Component.GFD: spec.gfd,
+        Component.VALIDATOR: spec.validator,
+    }
+    return tuple((component.value, foreign.line(each.version)) for component, each in said.items() if each.version)
 
 
 def env_with(

@@ -237,7 +237,7 @@ class KubeCluster:
                 env = publishing.env_with(found, switches)
             body = target.version_patch(version, expect=expect, note=action.note, env=env)
             written = await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
-            stored = publishing.version_of(written)
+            stored = publishing.version_of(written, version)
             if stored != version:
                 return failed(action, f"{resource} should have {version}, but the server stored {stored or 'none'}")
             if publishing.env_with(written, switches) is not None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from seatrial.core.model.gates.asking import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.seen.operands import OperandSeen
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
 
@@ -93,6 +94,8 @@ class NodeFacts:
     driver: DriverPod | None = None
     validator: ValidatorPod | None = None
     dra: DraPlugin | None = None
+    operands: tuple[OperandSeen, ...] = ()
+    """The operands that the rollout moves besides, in the order in which they are restarted."""
     published: tuple[str, ...] = ()
     """The driver versions that the node's ResourceSlices carry."""
     loaded: Loaded | None = None
@@ -125,8 +128,20 @@ class NodeFacts:
 
     @property
     def is_in_sync(self) -> bool:
+        """Whether the driver, and every operand that the rollout moves, is of the revision its DaemonSet wants."""
+        return self.is_driver_in_sync and not any(operand.is_old for operand in self.operands)
+
+    @property
+    def is_driver_in_sync(self) -> bool:
         """Whether the running driver pod is of the revision its DaemonSet wants."""
         return self.wanted is not None and self.driver is not None and self.driver.revision == self.wanted.hash
+
+    @property
+    def wanted_revision(self) -> str:
+        """What is wanted of the node, as one text: another one is worth a new attempt. Empty where nobody knows."""
+        if self.wanted is None:
+            return ""
+        return "+".join((self.wanted.hash, *(f"{each.operand}:{each.wanted}" for each in self.operands)))
 
     @property
     def is_restart_enough(self) -> bool:

@@ -13,6 +13,7 @@ from seatrial.core.model.deployers import Mark
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
+from seatrial.core.model.seen.operands import Operand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class Carrier:
     name: str
     """Its kind and name, such as `ClusterPolicy/cluster-policy`."""
     version: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
+    """The versions of operands that it names, by the key of their component."""
     writer: str = ""
     """Who wrote the version last, by the name it gave to the API server."""
     resource_version: str = ""
@@ -58,6 +61,8 @@ class OperatorFacts:
     policy: PolicyWish = field(default_factory=PolicyWish)
     """What its ClusterPolicy says about upgrades; each NVIDIADriver has its own, see `pools`."""
     pools: tuple[Pool, ...] = ()
+    rolling: tuple[Operand, ...] = ()
+    """Operands whose DaemonSet replaces its pods by itself, on every node, as soon as its template changes."""
     carriers: tuple[Carrier, ...] = ()
 
     @property

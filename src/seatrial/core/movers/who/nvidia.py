@@ -45,6 +45,7 @@ _AT_WORK: Final = frozenset(phase.value for phase in UNDER_WAY)
 class Nvidia(Drivers):
     """Nodes are moved by NVIDIA's controller, as far as our labels let it in."""
 
+    moves_operands: ClassVar[bool] = False
     mode: ClassVar[Mode | None] = Mode.DELEGATED
     who: ClassVar[str] = "NVIDIA's upgrade controller"
     who_moves: ClassVar[str] = "NVIDIA's controller moves the nodes"

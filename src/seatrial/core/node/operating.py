@@ -1,0 +1,77 @@
+"""The operands of a node in its visit: one after another, in the order of their dependencies, each up before the next.
+
+    driver ─▶ toolkit ─▶ device plugin ─▶ discovery ─▶ DCGM, exporter ─▶ MIG manager ─▶ validator
+
+Law of this file: a step restarts one pod, or says what is waited for; what it takes from users is in visiting.py, and
+what has to leave or be closed for it comes before. The validator comes last, also where it is of the wanted revision
+already: what it has proven was so before. Tests: tests/core/test_operating.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core.actions.on_nodes import RestartPod
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.instants import ApiInstant, Instant
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
+from seatrial.core.model.seen.operands import Operand, OperandSeen
+from seatrial.core.node.lack import Lack
+from seatrial.core.node.phases import FailureCode
+from seatrial.core.node.visiting import VISITS, Takes, takes
+from seatrial.core.node.writing import Orders, Step, record_of, wait
+
+
+def takes_now(facts: NodeFacts, orders: Orders) -> Takes:
+    """What the restart of the operands that are old takes from the users of a node."""
+    old = (operand for operand in facts.operands if operand.is_old)
+    return takes(old, evicts_for_runtime=orders.intent.evicts_for_runtime)
+
+
+def step_operands(node: NodeSeen, deadline: Instant, now: Instant) -> Step | None:
+    """The restart of the next operand, or the wait for the one before it; None once all are up."""
+    for operand in node.facts.operands:
+        if operand.is_old:
+            return _restart(node, operand)
+        lack = why_down(operand)
+        if lack is not None:
+            return wait(node, lack.code, deadline, FailureCode.OPERAND_TIMEOUT, now, params=lack.params)
+    return _step_proving(node)
+
+
+def why_down(operand: OperandSeen) -> Lack | None:
+    """Why an operand is not up; None when it is."""
+    if operand.is_up:
+        return None
+    name, trouble = (operand.pod.name, operand.pod.trouble) if operand.pod is not None else ("", "")
+    return Lack(HoldCode.OPERAND_NOT_READY, {"operand": operand.operand, "pod": name, "trouble": trouble})
+
+
+def proven_since(facts: NodeFacts) -> ApiInstant | None:
+    """Since when the validator has something to prove: the youngest of the operands that its checks are about."""
+    made = (
+        operand.pod.created_at
+        for operand in facts.operands
+        if operand.pod is not None and VISITS[operand.operand].is_proven_by_validator
+    )
+    return max((at for at in made if at is not None), default=None)
+
+
+def _step_proving(node: NodeSeen) -> Step | None:
+    """The restart of a validator that nobody else restarts: it is older than what it is to prove."""
+    validator, since = node.facts.validator, proven_since(node.facts)
+    if validator is None or validator.is_terminating or not validator.uid or since is None:
+        return None
+    if validator.ready_since is None or validator.ready_since >= since:
+        return None
+    return _restarting(node, Operand.VALIDATOR, validator.namespace, validator.name, validator.uid)
+
+
+def _restart(node: NodeSeen, operand: OperandSeen) -> Step | None:
+    pod = operand.pod
+    return _restarting(node, operand.operand, pod.namespace, pod.name, pod.uid) if pod is not None else None
+
+
+def _restarting(node: NodeSeen, operand: Operand, namespace: str, pod: str, uid: str) -> Step:
+    attempt = record_of(node).attempt
+    return Step(
+        action=RestartPod(node=node.name, attempt=attempt, operand=operand, namespace=namespace, pod=pod, uid=uid)
+    )

@@ -1,0 +1,137 @@
+"""What befalls the operands around the driver of a simulated node: replaced, started, restarted with the driver.
+
+Law of this file: a DaemonSet is OnDelete, so a pod of another revision stays until somebody takes it away; whatever
+makes a pod anew takes the newest template, be it a visit, a reload of the driver or a neighbour. The validator is an
+operand like the others, and it is seen in two places: both are changed here. Tests: tests/sim/test_operand_pods.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandPod, OperandSeen
+from seatrial.core.model.seen.pods import ValidatorPod
+from seatrial.sim.nodes import Fate, successor_of
+
+
+def operand_of(node: str, operand: Operand, version: str, at: ApiInstant) -> OperandSeen:
+    """An operand that runs what is wanted; its revision is its version."""
+    pod = OperandPod(
+        namespace="gpu-operator",
+        name=f"{operand}-{node}",
+        uid=f"{operand}-{node}-0",
+        revision=version,
+        version=version,
+        is_ready=True,
+        created_at=at,
+    )
+    return OperandSeen(operand=operand, wanted=version, version=version, pod=pod)
+
+
+def with_operands(facts: NodeFacts, operands: Iterable[tuple[Operand, str]], at: ApiInstant = 0.0) -> NodeFacts:
+    """A node with operands of these versions around its driver; the validator is the one it has."""
+    seen = tuple(operand_of(facts.name, operand, version, at) for operand, version in operands)
+    return with_validator(replace(facts, operands=seen), facts.validator)
+
+
+def with_validator(facts: NodeFacts, validator: ValidatorPod | None) -> NodeFacts:
+    """A node with this validator, wherever it is looked at."""
+    return replace(
+        facts, validator=validator, operands=tuple(_as_validator(each, validator) for each in facts.operands)
+    )
+
+
+def _as_validator(seen: OperandSeen, validator: ValidatorPod | None) -> OperandSeen:
+    if seen.operand is not Operand.VALIDATOR or seen.pod is None or validator is None:
+        return seen
+    pod = replace(
+        seen.pod,
+        namespace=validator.namespace,
+        name=validator.name,
+        uid=validator.uid,
+        is_ready=validator.is_ready,
+        is_terminating=validator.is_terminating,
+    )
+    if validator.uid != seen.pod.uid:  # another pod is of the newest template
+        pod = replace(pod, revision=seen.wanted, version=seen.version)
+    return replace(seen, pod=pod)
+
+
+def carrying(facts: NodeFacts, parts: Mapping[str, str]) -> NodeFacts:
+    """A node whose DaemonSets have the templates of these versions, by component."""
+    return replace(facts, operands=tuple(_wanting(each, parts) for each in facts.operands))
+
+
+def _wanting(seen: OperandSeen, parts: Mapping[str, str]) -> OperandSeen:
+    text = parts.get(COMPONENTS.get(seen.operand, Component.GPU_OPERATOR))
+    return replace(seen, wanted=text, version=text) if text else seen
+
+
+def restarted(facts: NodeFacts, operand: Operand) -> NodeFacts:
+    """A node whose pod of this operand was deleted."""
+    return _changed(facts, operand, lambda pod: replace(pod, is_terminating=True))
+
+
+def _changed(facts: NodeFacts, operand: Operand, change: Callable[[OperandPod], OperandPod]) -> NodeFacts:
+    return replace(
+        facts,
+        operands=tuple(
+            replace(each, pod=change(each.pod)) if each.operand is operand and each.pod is not None else each
+            for each in facts.operands
+        ),
+    )
+
+
+def operand_replaced(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFacts | None:
+    """A DaemonSet starts a pod of its newest template in place of a deleted one."""
+    leaving = next((each for each in _own(facts) if each.pod is not None and each.pod.is_terminating), None)
+    return None if leaving is None else _made_anew(facts, (leaving,), at)
+
+
+def operand_starts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """An operand gets ready, once what it waits for is there: the driver."""
+    driver = facts.driver
+    if driver is None or not driver.is_ready or driver.is_terminating:
+        return None
+    for each in _own(facts):
+        pod = each.pod
+        is_failing = pod is not None and fate.operand_fails_on == f"{each.operand} {pod.version}"
+        if pod is None or pod.is_ready or pod.is_terminating or is_failing:
+            continue
+        return _changed(facts, each.operand, lambda found: replace(found, is_ready=True))
+    return None
+
+
+def remade_with_driver(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
+    """A node whose driver manager has stopped the operands, so that all come back with their newest templates."""
+    return _made_anew(facts, _own(facts), at)
+
+
+def _own(facts: NodeFacts) -> tuple[OperandSeen, ...]:
+    """All but the validator, which has reactions of its own."""
+    return tuple(each for each in facts.operands if each.operand is not Operand.VALIDATOR)
+
+
+def _made_anew(facts: NodeFacts, which: tuple[OperandSeen, ...], at: ApiInstant) -> NodeFacts:
+    names = {each.operand for each in which}
+    return replace(facts, operands=tuple(_anew(each, at) if each.operand in names else each for each in facts.operands))
+
+
+def _anew(seen: OperandSeen, at: ApiInstant) -> OperandSeen:
+    if seen.pod is None:
+        return seen
+    before = seen.pod
+    pod = OperandPod(
+        namespace=before.namespace,
+        name=before.name,
+        uid=successor_of(before.uid),
+        revision=seen.wanted,
+        version=seen.version,
+        settings=seen.settings,
+        created_at=at,
+    )
+    return replace(seen, pod=pod)
