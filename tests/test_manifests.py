@@ -88,8 +88,8 @@ def test_who_restarts_plugins_that_others_made_stale_sees_daemonsets_there_and_n
         rules = ((item["metadata"], rule) for item in objects(**options) for rule in item.get("rules", ()))
         return [meta["namespace"] for meta, rule in rules if "daemonsets" in rule["resources"]]
 
-    assert seeing(dra_namespaces=["dra"]) == []
-    assert seeing(dra_namespaces=["dra", "dra"], has_rerolls=True) == ["dra", "gpu-operator"]
+    assert seeing(dra_namespaces=["dra"]) == ["gpu-operator"]  # whose operands are moved node by node
+    assert set(seeing(dra_namespaces=["dra", "dra"], has_rerolls=True)) == {"dra", "gpu-operator"}
 
 
 def test_who_audits_may_list_what_an_audit_reads_and_change_nothing() -> None:

@@ -231,7 +231,7 @@ def test_an_image_without_a_tag_tells_nothing() -> None:
 
 def test_feature_discovery_is_known_by_its_image_and_the_gpu_ones_is_not_the_device_plugin() -> None:
     assert component_of("worker", "registry.k8s.io/nfd/node-feature-discovery:v0.18.2") is Component.NFD
-    assert component_of("gpu-feature-discovery", "nvcr.io/nvidia/k8s-device-plugin:v0.18.1") is None
+    assert component_of("gpu-feature-discovery", "nvcr.io/nvidia/k8s-device-plugin:v0.18.1") is Component.GFD
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.operands import APPS, COMPONENTS, ORDER, Operand, OperandSeen
-from seatrial.core.node.impact import OPERANDS, TABLE
-from seatrial.core.node.impact_rows import Loss
+from seatrial.core.node.impact.rows import Loss
+from seatrial.core.node.impact.telling import OPERANDS, TABLE
 from seatrial.core.node.visiting import VISITS, Takes, takes, takes_of
 from seatrial.sim.operand_pods import operand_of
 from tests.core.test_plan_impact import alone

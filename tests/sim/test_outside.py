@@ -23,6 +23,7 @@ from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Result
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
+from seatrial.sim import driver_pods
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import Fate, new_node
@@ -178,7 +179,7 @@ def test_the_nodes_of_a_resource_are_wanted_to_run_what_it_carries_and_no_others
 
 def test_a_revision_that_ran_before_is_found_again_when_it_is_wanted_again() -> None:
     (node,) = some_nodes(1)
-    assert outer.revisions_of([node]) == {OLD.version: OLD}
+    assert driver_pods.revisions_of([node]) == {OLD.version: OLD}
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ Tests: tests/sim/test_reactions.py and test_neighbours.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final, TypeAlias, assert_never
 
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.seen.nodes import NodeFacts
-from seatrial.core.model.seen.pods import DriverPod, Pod, PodOwner
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
+from seatrial.core.model.seen.pods import DriverPod, DriverRevision, Pod, PodOwner
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.sim import neighbours, operand_pods
@@ -166,3 +166,16 @@ def is_usable(driver: DriverPod | None) -> bool:
 def is_of(driver: DriverPod, version: str) -> bool:
     """Whether a driver is of a version that is in store for trouble; an unnamed version is in store for none."""
     return bool(version) and driver.version == version
+
+
+def revisions_of(nodes: Iterable[NodeSeen]) -> dict[str, DriverRevision]:
+    """The revisions that are known by their version: one that ran before is found again when it is wanted again."""
+    found: dict[str, DriverRevision] = {}
+    for node in nodes:
+        driver, wanted = node.facts.driver, node.facts.wanted
+        if driver is not None:
+            running = DriverRevision(hash=driver.revision, version=driver.version, digest=driver.digest)
+            found.setdefault(driver.version, running)
+        if wanted is not None:
+            found.setdefault(wanted.version, wanted)
+    return found

@@ -14,7 +14,9 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandPod, OperandSeen
+from seatrial.core.model.seen.operators import Carrier
 from seatrial.core.model.seen.pods import ValidatorPod
+from seatrial.core.model.target import parts_of
 from seatrial.sim.nodes import Fate, successor_of
 
 
@@ -59,6 +61,12 @@ def _as_validator(seen: OperandSeen, validator: ValidatorPod | None) -> OperandS
     if validator.uid != seen.pod.uid:  # another pod is of the newest template
         pod = replace(pod, revision=seen.wanted, version=seen.version)
     return replace(seen, pod=pod)
+
+
+def naming(carrier: Carrier, text: str) -> Carrier:
+    """A resource that carries what a text says: a driver, and operands where it names them."""
+    driver, parts = parts_of(text)
+    return replace(carrier, version=driver, parts=tuple({**dict(carrier.parts), **dict(parts)}.items()))
 
 
 def carrying(facts: NodeFacts, parts: Mapping[str, str]) -> NodeFacts:

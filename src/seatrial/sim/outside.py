@@ -375,7 +375,7 @@ def _carrying(
     """The operator's resources with these versions in them, and with what their driver managers are told."""
     new = dict(versions)
     carriers = tuple(
-        replace(_naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
+        replace(operand_pods.naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
         if carrier.name in new
         else carrier
         for carrier in operator.carriers
@@ -390,12 +390,6 @@ def _carrying(
 
 def _driver_in(text: str) -> str:
     return parts_of(text)[0]
-
-
-def _naming(carrier: Carrier, text: str) -> Carrier:
-    """A resource that carries what a text says: a driver, and operands where it names them."""
-    driver, parts = parts_of(text)
-    return replace(carrier, version=driver, parts=tuple({**dict(carrier.parts), **dict(parts)}.items()))
 
 
 def _said(carrier: Carrier, switches: tuple[Switch, ...]) -> tuple[tuple[str, str], ...]:
@@ -463,19 +457,6 @@ def followed(
         for node in nodes
         if behind_of(node.facts, outside) == resource
     )
-
-
-def revisions_of(nodes: Iterable[NodeSeen]) -> dict[str, DriverRevision]:
-    """The revisions that are known by their version: one that ran before is found again when it is wanted again."""
-    found: dict[str, DriverRevision] = {}
-    for node in nodes:
-        driver, wanted = node.facts.driver, node.facts.wanted
-        if driver is not None:
-            running = DriverRevision(hash=driver.revision, version=driver.version, digest=driver.digest)
-            found.setdefault(driver.version, running)
-        if wanted is not None:
-            found.setdefault(wanted.version, wanted)
-    return found
 
 
 def key_of(measurement: Measurement) -> tuple[str, str, int, int]:

@@ -28,7 +28,7 @@ from seatrial.core.model.seen.pods import DriverRevision, Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
-from seatrial.sim import merging, upgrade_controller
+from seatrial.sim import driver_pods, merging, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
 from seatrial.sim.merging import MERGED
@@ -60,6 +60,8 @@ DELAYS: Final[Mapping[str, Delay]] = {
     "image pull fails": Delay(seconds=20, jitter_seconds=20),
     "driver crash loops": Delay(seconds=600, jitter_seconds=60),
     "GPUs offered": Delay(seconds=10, jitter_seconds=10),
+    "operand replaced": Delay(seconds=2, jitter_seconds=1),
+    "operand starts": Delay(seconds=10, jitter_seconds=10),
     "features discovered": Delay(seconds=5, jitter_seconds=60),
     "validator restarts": Delay(seconds=2, jitter_seconds=1),
     "validator replaced": Delay(seconds=2, jitter_seconds=1),
@@ -116,7 +118,10 @@ class World:
         self._everybody = everybody
         self._gate_fates = dict(gate_fates or {})
         # What a version stands for that nobody runs yet, where more is to be known of it than its name.
-        self._revisions = {**outer.revisions_of(self.nodes.values()), **{each.version: each for each in revisions}}
+        self._revisions = {
+            **driver_pods.revisions_of(self.nodes.values()),
+            **{each.version: each for each in revisions},
+        }
         self._delays = {**OUTSIDE_DELAYS, **delays}
         self._chance = random.Random(seed)  # noqa: S311  a simulation, not a secret
         self._events: list[tuple[Instant, int, Callable[[], None]]] = []

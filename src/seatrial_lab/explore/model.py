@@ -31,7 +31,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Promise
 from seatrial.core.words.acts import told
-from seatrial.sim import campaigning, upgrade_controller
+from seatrial.sim import campaigning, driver_pods, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused, mirrored
 from seatrial.sim.driver_pods import Reaction
@@ -130,7 +130,7 @@ class Model:
         self._decider, self._answerer, self._promises = decider, answerer, promises
         self._outer_answerer, self._gate_fates, self._outside = outer_answerer, gate_fates, outside
         self._has_operator = upgrade_controller.is_there(outside)
-        self._revisions = outer.revisions_of(nodes)
+        self._revisions = driver_pods.revisions_of(nodes)
         self._world = world
         self._names = [node.name for node in nodes]
         self._fates = [fates.get(name, HEALTHY) for name in self._names]

@@ -51,6 +51,7 @@ async def test_a_cluster_that_helm_installed_is_read_from_labels_pods_and_charts
         "device_plugin": "v0.18.1",
         "container_toolkit": "v1.18.1",
         "dcgm": "4.4.2-4.7.0-distroless",
+        "gfd": "v0.18.1",
         "nfd": "v0.18.2",
     }
     assert [node.name for node in found.observed.nodes] == ["gpu-1", "gpu-2", "gpu-3"]

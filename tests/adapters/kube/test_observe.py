@@ -46,6 +46,7 @@ from tests.adapters.kube.objects import a_claim, a_claimant, a_maintenance, a_sl
 from tests.builders import NOW, an_intent
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
+DAEMON_SETS = keys.daemon_sets_path(objects.NAMESPACE)
 EVENTS = keys.events_path(objects.NAMESPACE)
 FLEET = ("n1", "n2", "n3")
 GPUS = ({"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"},)
@@ -74,6 +75,7 @@ class Kinds:
                 objects.a_revision("new", number=2, driver=objects.NEW),
             ],
             keys.ROLLOUTS: [objects.a_rollout()],
+            DAEMON_SETS: [],
         }
         self.changes: dict[str, asyncio.Queue[bytes]] = defaultdict(asyncio.Queue)
         self.forbidden: set[str] = set()
@@ -193,6 +195,7 @@ async def test_nodes_pods_and_revisions_are_joined() -> None:
         "resourceclaims",
         "resourceslices",
         "nodemaintenances",
+        "daemonsets",
     ]
 
 

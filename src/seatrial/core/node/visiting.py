@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Final
 
 from seatrial.core.model.seen.operands import Operand, OperandSeen
-from seatrial.core.node.impact_rows import Loss
+from seatrial.core.node.impact.rows import Loss
 
 
 class Takes(IntEnum):
@@ -71,7 +71,7 @@ VISITS: Final[Mapping[Operand, Visit]] = {
     ),
     Operand.DCGM: Visit(
         takes=Takes.NOTHING,
-        action="Is replaced where it runs by itself",
+        action="Is replaced where it runs on its own",
         impact="No pod is touched; a gap in the GPU metrics",
     ),
     Operand.EXPORTER: Visit(

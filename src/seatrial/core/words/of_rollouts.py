@@ -62,7 +62,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "release. It holds up no other rollout, except that none with a canary begins while its own is under way.",
     ),
     HoldCode.ROLLS_BY_ITSELF: says(
-        "the DaemonSets of {operands} replace their pods on every node by themselves (RollingUpdate), so no node could "
+        "the DaemonSets of {operands} replace their pods on every node automatically (RollingUpdate), so no node could "
         "go first",
         "Set spec.daemonsets.updateStrategy to OnDelete in {resource}: that alone restarts nothing.",
     ),

@@ -125,10 +125,8 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
     validator: PodItem | None = None
     plugin: PodItem | None = None
     users = []
-    operands: dict[Operand, PodItem] = {}
+    pods = tuple(pods)
     for pod in pods:
-        if pod.operand is not None:
-            operands[pod.operand] = _newer(operands.get(pod.operand), pod)
         match pod.facts:
             case DriverPod():
                 driver = _newer(driver, pod)
@@ -167,7 +165,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         driver=_driver(driver.facts, around) if driver and isinstance(driver.facts, DriverPod) else None,
         validator=validator.facts if validator and isinstance(validator.facts, ValidatorPod) else None,
         dra=plugin.facts if plugin and isinstance(plugin.facts, DraPlugin) else None,
-        operands=tuple(_operand(wish, operands.get(wish.operand)) for wish in around.operands if _is_for(wish, labels)),
+        operands=_operands(pods, labels, around.operands),
         published=tuple(sorted({version for piece in around.of(table.SLICES) for version in piece.versions})),
         loaded=loaded_of(labels),
         pods=tuple(sorted(users, key=lambda pod: (pod.namespace, pod.name))),
@@ -182,8 +180,16 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
     )
 
 
-def _is_for(wish: OperandWish, labels: Mapping[str, str]) -> bool:
-    return wish.selector.items() <= labels.items()
+def _operands(
+    pods: Iterable[PodItem], labels: Mapping[str, str], wishes: Iterable[OperandWish]
+) -> tuple[OperandSeen, ...]:
+    """The operands that are wanted on a node, each with its pod where there is one."""
+    found: dict[Operand, PodItem] = {}
+    for pod in pods:
+        if pod.operand is not None:
+            found[pod.operand] = _newer(found.get(pod.operand), pod)
+    mine = (wish for wish in wishes if wish.selector.items() <= labels.items())
+    return tuple(_operand(wish, found.get(wish.operand)) for wish in mine)
 
 
 def _operand(wish: OperandWish, pod: PodItem | None) -> OperandSeen:

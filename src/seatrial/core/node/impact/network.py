@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.plan.values import Step
-from seatrial.core.node.impact_rows import Loss, Row
+from seatrial.core.node.impact.rows import Loss, Row
 
 
 def network_operator(step: Step) -> Iterator[Row]:
