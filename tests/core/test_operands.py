@@ -101,6 +101,7 @@ def test_a_node_is_wanted_to_run_a_version_when_its_daemon_sets_carry_all_of_it(
 def test_versions_of_several_are_the_same_in_any_order_of_the_others() -> None:
     driver, one, other = OLD.version, "gfd v0.18.1", "mig_manager v0.13.1"
     assert is_same(f"{driver}, {one}, {other}", f"{driver}, {other}, {one}")
+    assert is_same(f"{driver}, validator devel-ubi8", f"{driver}, validator devel-ubi8")
     assert not is_same(f"{OLD.version}, gfd v0.18.1", OLD.version)
 
 

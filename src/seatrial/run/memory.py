@@ -42,7 +42,7 @@ from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.requests import RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.node.progress import carrier_of
+from seatrial.core.node.progress import carried, carrier_of
 from seatrial.core.text import foreign
 from seatrial.ports import Outcome, Result
 
@@ -212,8 +212,8 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
     steps = dict(seen.source.steps) if seen.source is not None else {}
     match action:
         case Publish(via=Via.DIRECT, versions=versions, note=note):
-            carriers = ((carrier_of(resource, seen.operator), version) for resource, version in versions)
-            return any((carrier.version, carrier.note) != (version, note) for carrier, version in carriers)
+            found = ((each, version, carrier_of(each, seen.operator).note) for each, version in versions)
+            return any((carried(name, seen.operator, text), was) != (text, note) for name, text, was in found)
         case Publish(step=step):
             return step not in steps
         case RevertCommits():
@@ -245,8 +245,9 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
 
 
 def _is_running(facts: NodeFacts, operand: Operand, uid: str) -> bool:
-    pods = {Operand.DRIVER: facts.driver, Operand.VALIDATOR: facts.validator, Operand.DRA_PLUGIN: facts.dra}
-    pod = pods[operand]
+    own = {Operand.DRIVER: facts.driver, Operand.VALIDATOR: facts.validator, Operand.DRA_PLUGIN: facts.dra}
+    around = {each.operand: each.pod for each in facts.operands}
+    pod = own[operand] if operand in own else around.get(operand)
     return pod is not None and pod.uid == uid and not pod.is_terminating
 
 

@@ -44,8 +44,9 @@ def bring(view: View, names: Collection[str]) -> Start:
     lacking: list[tuple[str, str, str]] = []
     refused: list[tuple[str, str]] = []
     for name in sorted(names):
-        wanted = view.nodes[name].facts.wanted
-        is_needed = wanted is not None and wanted.image and view.progress(name) is Progress.AWAY
+        facts = view.nodes[name].facts
+        wanted, is_kept = facts.wanted, facts.is_driver_in_sync and bool(facts.operands)
+        is_needed = wanted is not None and wanted.image and view.progress(name) is Progress.AWAY and not is_kept
         if wanted is None or not is_needed or name in has_run:
             ready.add(name)
             continue

@@ -133,7 +133,7 @@ def _of(facts: NodeFacts, component: str) -> list[OperandSeen]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts name the same versions; what cannot be read is the same as nothing."""
+    """Whether two texts name the same versions; a driver that cannot be read is the same as nothing."""
     try:
         return _read(one) == _read(other)
     except versions.VersionInvalid:
@@ -142,21 +142,19 @@ def is_same(one: str, other: str) -> bool:
 
 def is_same_part(component: str, one: str, other: str) -> bool:
     """Whether two texts name the same version of a component; what cannot be read is the same as itself alone."""
-    if not one or not other:
-        return False
+    return bool(one) and bool(other) and _version(component, one) == _version(component, other)
+
+
+@lru_cache(maxsize=256)
+def _version(component: str, text: str) -> versions.Version | str:
     try:
-        return _version(component, one) == _version(component, other)
+        return versions.parse(SCHEMES[Component(component)], text)
     except versions.VersionInvalid:
-        return one == other
+        return text
 
 
 @lru_cache(maxsize=256)
-def _version(component: str, text: str) -> versions.Version:
-    return versions.parse(SCHEMES[Component(component)], text)
-
-
-@lru_cache(maxsize=256)
-def _read(text: str) -> tuple[versions.Version, frozenset[tuple[str, versions.Version]]]:
+def _read(text: str) -> tuple[versions.Version, frozenset[tuple[str, versions.Version | str]]]:
     driver, others = parts_of(text)
     return versions.DriverVersion.parse(driver), frozenset((name, _version(name, each)) for name, each in others)
 

@@ -47,8 +47,9 @@ ACTS_IN: Final = {
     PauseClients: _CLEARING,
     RequestMaintenance: frozenset({NodePhase.NODE_MAINTENANCE_REQUIRED}),
     RestartPod: frozenset({NodePhase.POD_RESTART_REQUIRED}),
-    # Upgrade-required: where nothing that is loaded changes, a node is cordoned with its restart.
-    Cordon: frozenset({NodePhase.CORDON_REQUIRED, NodePhase.UPGRADE_REQUIRED}),
+    # Upgrade-required: where nothing that is loaded changes, a node is cordoned with its restart. Pod-restart-required:
+    # it was visited for what needs no cordon, and something else is due by now that does.
+    Cordon: frozenset({NodePhase.CORDON_REQUIRED, NodePhase.UPGRADE_REQUIRED, NodePhase.POD_RESTART_REQUIRED}),
 }
 """In which phase each act that takes something away, or asks for it, may happen."""
 
@@ -63,7 +64,7 @@ def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
             continue  # what it takes away was taken before, on the record of the delete
         if record is None or record.phase not in ACTS_IN[type(action)]:
             yield breach("recorded", action.node, f"{type(action).__name__} while the record seen is {record}")
-        elif isinstance(action, RestartPod) and action.uid != record.old_pod:
+        elif isinstance(action, RestartPod) and action.operand is Operand.DRIVER and action.uid != record.old_pod:
             yield breach("recorded", action.node, f"driver pod {action.uid} is deleted, and not on record")
 
 
