@@ -117,8 +117,11 @@ def test_a_release_of_operands_goes_over_canary_gates_bake_and_waves(stage: Stag
     before, canary = pods(stage), stage.beside.nodes[0]
     during: list[set[str]] = []
 
+    said: list[str] = []
+
     def passing(_run: object) -> str:
         during.append(moved(before, pods(stage)))
+        said.append(stage.run("status").stdout)
         return ""
 
     stage.gates.answer = passing
@@ -127,6 +130,7 @@ def test_a_release_of_operands_goes_over_canary_gates_bake_and_waves(stage: Stag
     stage.wait_phase("Done")
     assert during
     assert all(each == {canary} for each in during), "while gates ran, the canary alone had moved"
+    assert any("notReady, as expected while operands wait for their turn" in each for each in said), said
     assert tags(stage) == {
         "nvidia-container-toolkit-daemonset": {RELEASE["container_toolkit"]},
         "nvidia-device-plugin-daemonset": {RELEASE["device_plugin"]},

@@ -105,12 +105,20 @@ def _leader_data(found: Look) -> dict[str, Any] | None:
     return {"holder": leader.holder, "heardAt": moment(leader.heard_at), "leading": leader.is_leading(found.at)}
 
 
+def _expected(found: Look) -> str:
+    """Why the operator is not ready, where that is as it should be: it says so until the last node has followed."""
+    waiting = found.sight is not None and any(
+        operand.is_old for node in found.sight.seen.nodes.values() for operand in node.facts.operands
+    )
+    return ", as expected while operands wait for their turn" if waiting and found.operator.state == "notReady" else ""
+
+
 def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) -> list[str]:
     """A look as a page: the campaign's tree where there is one, and what is told of every rollout."""
 
     operator = found.operator
     seen_as = f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen"
-    mode = f"Mode      {operator.mode.value}{seen_as}"
+    mode = f"Mode      {operator.mode.value}{seen_as}{_expected(found)}"
     waiting = waits.waits_of(found)
     if found.sight is None or waiting is None:
         return [mode, *_without_rollout(found)]
