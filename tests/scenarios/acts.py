@@ -969,6 +969,13 @@ VERSION_CASES: Final = (
         },
     ),
     Case(
+        name="Publish several versions into a resource",
+        kind=Publish,
+        act=lambda seen: _publish(seen, f"{NEW.version}, container_toolkit v1.18.1, validator v25.10.1"),
+        setting=CARRIED,
+        varies={"expects": ((POLICY, OUTDATED),)},
+    ),
+    Case(
         name="Publish what is there already",
         kind=Publish,
         act=lambda seen: _publish(seen, OLD.version),
