@@ -40,6 +40,7 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, RecordFault
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.node.hearing import is_unheard
 from tests import builders
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.objects import a_claim, a_claimant, a_maintenance, a_slice, a_warning
@@ -49,6 +50,8 @@ REVISIONS = keys.revisions_path(objects.NAMESPACE)
 DAEMON_SETS = keys.daemon_sets_path(objects.NAMESPACE)
 EVENTS = keys.events_path(objects.NAMESPACE)
 FLEET = ("n1", "n2", "n3")
+LISTED = ("nodes", "pods", "controllerrevisions", "gpurollouts")
+"""The streams whose kinds the stand-in has; what is not installed has nothing to say."""
 GPUS = ({"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"},)
 
 
@@ -138,16 +141,57 @@ def changed(before: Snapshot, after: Snapshot) -> set[str]:
     return {name for name in after.nodes if after.nodes[name] is not before.nodes.get(name)}
 
 
-async def test_silence_is_measured_whatever_is_done_to_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step_seconds", [-3600, 0, 3600])
+async def test_silence_is_measured_whatever_is_done_to_the_clock(
+    monkeypatch: pytest.MonkeyPatch, step_seconds: float
+) -> None:
     """With a clock put back by an hour, a stream that said nothing for three minutes would look fresh for that hour."""
     async with observing(Kinds()) as observer:
-        now, ticks = time.time() - 3600, time.monotonic() + 180
+        now, ticks = time.time() + 180 + step_seconds, time.monotonic() + 180
         with monkeypatch.context() as patch:
             patch.setattr(time, "time", lambda: now)
             patch.setattr(time, "monotonic", lambda: ticks)
             seen = seen_by(observer)
-    assert all(now - 240 < stream.heard_at <= now for stream in seen.freshness)
+    assert all(stream.heard_at <= now - 180 for stream in seen.freshness if stream.source in LISTED)
     assert why_blind(seen, builders.an_intent(), now) is not None
+
+
+async def test_a_clock_put_back_makes_nothing_stale_that_was_just_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with observing(Kinds()) as observer:
+        now = time.time() - 3600
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: now)
+            seen = seen_by(observer)
+    assert why_blind(seen, builders.an_intent(), now) is None
+
+
+async def test_a_clock_put_forward_makes_no_word_younger_than_what_was_recorded_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node is closed, the clock is put forward: the last word of pods would seem to be from after the closing."""
+    async with observing(Kinds()) as observer:
+        closed_at = time.time()
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: closed_at + 3600)
+            seen = seen_by(observer)
+    assert all(stream.heard_at <= closed_at for stream in seen.freshness if stream.source in LISTED)
+    record = builders.a_node(record={"closed_at": closed_at}, phase=NodePhase.POD_RESTART_REQUIRED).record
+    assert record is not None
+    assert is_unheard(record, seen)
+
+
+async def test_a_stream_is_heard_of_again_after_any_step_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds, steps = Kinds(), iter((3600.0, -7200.0, 0.0))
+    async with observing(kinds) as observer:
+        for number, step in enumerate(steps):
+            now = time.time() + step
+            with monkeypatch.context() as patch:
+                patch.setattr(time, "time", lambda now=now: now)
+                name = f"n{number + 10}"
+                kinds.tell("ADDED", keys.NODES, objects.a_node(name, version=str(200 + number)))
+                seen = await until(observer, lambda seen, name=name: name in seen.nodes)  # type: ignore[misc]
+                heard_at = next(stream.heard_at for stream in seen.freshness if stream.source == "nodes")
+                assert abs(time.time() - heard_at) < 60
 
 
 async def test_it_is_seen_whether_a_rollout_is_guarded_and_whether_it_was_deleted() -> None:

@@ -193,3 +193,55 @@ def test_the_memory_of_deleted_objects_is_bounded(monkeypatch: pytest.MonkeyPatc
     held.wrote(an_item("a", 4))
 
     assert [item.metadata.name for item in held] == ["a"]
+
+
+# ── long lists ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+MANY = 20 * 500
+
+
+def many(version: int) -> list[Item]:
+    return [an_item(f"i{number}", version) for number in range(MANY)]
+
+
+def test_a_long_list_is_taken_in_short_steps_and_is_torn_until_the_last() -> None:
+    """In one step the loop stood still for as long as 100,000 pods take; whoever looks between steps is warned."""
+    told = 0
+
+    def on_change(_before: Item | None, _after: Item | None) -> None:
+        nonlocal told
+        told += 1
+
+    held: store.Store[Item] = store.Store(key=store.by_name, on_change=on_change)
+    costs: list[int] = []
+    torn: list[bool] = []
+    for said in held.syncing(a_list(10, *many(7))):
+        costs.append(told - sum(costs))
+        torn.append(held.is_torn)
+        assert (said is None) == (len(held) < MANY)
+    assert max(costs) <= 500
+    assert sum(costs) == MANY
+    assert [0 < sum(costs[: at + 1]) < MANY for at in range(len(costs))] == torn
+    assert not held.is_torn
+
+
+def test_a_long_list_in_which_little_is_new_is_taken_at_once() -> None:
+    held: store.Store[Item] = store.Store(key=store.by_name)
+    held.sync(a_list(10, *many(7)))
+    changed = [an_item("i0", 11), *many(7)[1:-1], an_item("new", 12)]
+    looks = [(held.is_torn, len(held), version_of(held.get(("", "i0")))) for _ in held.syncing(a_list(20, *changed))]
+    assert set(looks[:-1]) == {(False, MANY, "7")}
+    assert looks[-1] == (False, MANY, "11")
+    assert (held.get(("", "new")), held.get(("", f"i{MANY - 1}"))) == (an_item("new", 12), None)
+
+
+def test_what_we_write_between_two_steps_of_a_list_is_not_taken_back_by_it() -> None:
+    held: store.Store[Item] = store.Store(key=store.by_name)
+    held.sync(a_list(10, *many(7)))
+    held.begin()
+    steps = held.syncing(a_list(20, *many(15)[1:]))
+    next(steps)
+    held.wrote(an_item("i0", 21))
+    held.wrote(an_item("i1", 22))
+    assert [said for said in steps if said is not None] == [False]
+    assert [version_of(held.get(("", name))) for name in ("i0", "i1", "i2")] == ["21", "22", "15"]

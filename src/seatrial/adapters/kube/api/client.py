@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast, overload
+from typing import Any, Final, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
 import aiohttp
 import msgspec
@@ -24,6 +24,7 @@ import msgspec
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.connection import Connection, Request
+from seatrial.adapters.kube.api.decoding import BOOKMARK, ENVELOPE, Page, decoder_of
 
 FIELD_MANAGER: Final = "seatrial"
 
@@ -79,6 +80,7 @@ class Object(Protocol):
 
 
 T = TypeVar("T")
+KeptT = TypeVar("KeptT")
 ObjectT = TypeVar("ObjectT", bound=Object)
 
 
@@ -105,36 +107,26 @@ class Bookmark:
     resource_version: str
 
 
+class Selectors(TypedDict, total=False):
+    """Which objects of a kind are meant."""
+
+    label_selector: str
+    field_selector: str
+
+
+class Asked(Selectors, total=False):
+    """What a list is asked for beside its kind."""
+
+    page_size: int
+    resource_version: str | None
+
+
 class _PagesExpired(Exception):  # noqa: N818 — never leaves this module
     """The second or a later page of a list was answered with 410."""
 
     def __init__(self, gone: errors.Gone) -> None:
         super().__init__()
         self.gone = gone
-
-
-class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _Page(msgspec.Struct, Generic[T], frozen=True):
-    metadata: _ListMetadata = _ListMetadata()
-    items: tuple[T, ...] | None = None  # an empty list is null with some aggregated servers
-
-
-class _Envelope(msgspec.Struct, frozen=True):
-    type: str
-    object: msgspec.Raw
-
-
-class _BookmarkObject(msgspec.Struct, frozen=True):
-    metadata: _ListMetadata
-
-
-_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
-_BOOKMARK: Final = msgspec.json.Decoder(_BookmarkObject)
-_DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 
 
 def api_path(group_version: str, plural: str, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -194,25 +186,23 @@ class Client:
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    async def list(
-        self,
-        path: str,
-        model: type[T],
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        page_size: int = 500,
-        resource_version: str | None = None,
-    ) -> Listing[T]:
+    async def list(self, path: str, model: type[T], **asked: Unpack[Asked]) -> Listing[T]:
         """List a kind page by page; without a resource version this is a consistent read."""
-        selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        start = {key: value for key, value in selectors.items() if value} | {"limit": str(page_size)}
-        first = start | ({} if resource_version is None else {"resourceVersion": resource_version})
+        return await self.kept(path, model, _whole, **asked)
+
+    async def kept(
+        self, path: str, model: type[T], keep: Callable[[T], KeptT | None], **asked: Unpack[Asked]
+    ) -> Listing[KeptT]:
+        """List a kind as `list` does, and hold of each page only what `keep` makes of it; None for nothing."""
+        selectors = {"labelSelector": asked.get("label_selector"), "fieldSelector": asked.get("field_selector")}
+        start = {key: value for key, value in selectors.items() if value} | {"limit": str(asked.get("page_size", 500))}
+        at = asked.get("resource_version")
+        first = start if at is None else start | {"resourceVersion": at}
         try:
-            return await self._pages(path, model, first, start)
+            return await self._pages(path, model, keep, first, start)
         except _PagesExpired:
             try:  # the list took longer than the server keeps versions: once more from the beginning
-                return await self._pages(path, model, first, start)
+                return await self._pages(path, model, keep, first, start)
             except _PagesExpired as expired:
                 raise expired.gone from None
 
@@ -220,18 +210,10 @@ class Client:
         self, path: str, model: type[T], *, label_selector: str = "", page_size: int = 500
     ) -> AsyncGenerator[T, None]:
         """List a kind, each page handed on before the next is asked for; Gone where that took too long."""
-        page_type: Any = _Page
-        decoder: msgspec.json.Decoder[_Page[T]] = decoder_of(page_type[model])
         params = {"limit": str(page_size)} | ({"labelSelector": label_selector} if label_selector else {})
-        token = ""
-        while True:
-            asked = {**params, "continue": token} if token else params
-            page = self._decode("GET", path, await self._send("GET", path, params=asked), decoder)
+        async for page in self._paged(path, model, params, params):
             for item in page.items or ():
                 yield item
-            token = page.metadata.continue_
-            if not token:
-                return
 
     async def get(self, path: str, model: type[T]) -> T:
         """Read one object."""
@@ -384,24 +366,41 @@ class Client:
     # --- underneath ----------------------------------------------------------------------------------------------
 
     async def _pages(
+        self,
+        path: str,
+        model: type[T],
+        keep: Callable[[T], KeptT | None],
+        first: Mapping[str, str],
+        following: Mapping[str, str],
+    ) -> Listing[KeptT]:
+        items: builtins.list[KeptT] = []  # plain `list` is the method here
+        version: str | None = None
+        try:
+            async for page in self._paged(path, model, first, following):
+                items += [kept for item in page.items or () if (kept := keep(item)) is not None]
+                # All pages belong to the version of the first, so that version is where a watch goes on.
+                version = page.metadata.resource_version if version is None else version
+                del page  # nothing of it is held while the next one is on its way
+        except errors.Gone as gone:
+            if version is None:
+                raise
+            raise _PagesExpired(gone) from gone
+        return Listing(items=tuple(items), resource_version=version or "")
+
+    async def _paged(
         self, path: str, model: type[T], first: Mapping[str, str], following: Mapping[str, str]
-    ) -> Listing[T]:
-        page_type: Any = _Page
-        decoder: msgspec.json.Decoder[_Page[T]] = decoder_of(page_type[model])
-        items: builtins.list[T] = []  # plain `list` is the method here
-        page = self._decode("GET", path, await self._send("GET", path, params=first), decoder)
-        # All pages belong to the version of the first, so that version is where a watch goes on.
-        version = page.metadata.resource_version
+    ) -> AsyncIterator[Page[T]]:
+        page_type: Any = Page
+        decoder: msgspec.json.Decoder[Page[T]] = decoder_of(page_type[model])
+        params = first
         while True:
-            items += page.items or ()
-            if not page.metadata.continue_:
-                return Listing(items=tuple(items), resource_version=version)
-            params = {**following, "continue": page.metadata.continue_}
-            try:
-                body = await self._send("GET", path, params=params)
-            except errors.Gone as gone:
-                raise _PagesExpired(gone) from gone
-            page = self._decode("GET", path, body, decoder)
+            page = self._decode("GET", path, await self._send("GET", path, params=params), decoder)
+            token = page.metadata.continue_
+            yield page
+            del page
+            if not token:
+                return
+            params = {**following, "continue": token}
 
     async def _write(
         self,
@@ -455,9 +454,9 @@ class Client:
 
     def _event(self, path: str, line: bytes, decoder: msgspec.json.Decoder[ObjectT]) -> WatchEvent[ObjectT] | Bookmark:
         try:
-            envelope = _ENVELOPE.decode(line)
+            envelope = ENVELOPE.decode(line)
             if envelope.type == "BOOKMARK":
-                return Bookmark(resource_version=_BOOKMARK.decode(envelope.object).metadata.resource_version)
+                return Bookmark(resource_version=BOOKMARK.decode(envelope.object).metadata.resource_version)
             if envelope.type != "ERROR":
                 return WatchEvent(kind=EventKind(envelope.type), object=decoder.decode(envelope.object))
         except (msgspec.MsgspecError, ValueError) as err:
@@ -465,12 +464,8 @@ class Client:
         raise self._connection.refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))
 
 
-def decoder_of(model: type[T]) -> msgspec.json.Decoder[T]:
-    """Give the decoder of a model; building one costs far more than using it."""
-    decoder = _DECODERS.get(model)
-    if decoder is None:
-        decoder = _DECODERS[model] = msgspec.json.Decoder(model)
-    return cast("msgspec.json.Decoder[T]", decoder)
+def _whole(item: T) -> T:
+    return item
 
 
 def _with(path: str, subresource: str) -> str:

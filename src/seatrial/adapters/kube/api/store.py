@@ -19,14 +19,18 @@ to our own writes wait for the watch. No I/O here. Tests: tests/adapters/kube/te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Final, Generic
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final, Generic, TypeVar
 
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api.client import ObjectT
 
+T = TypeVar("T")
+
 # Answers arrive within the request timeout, so only the latest deletions matter.
 _DELETED_MAX: Final = 20_000
+# So many objects of a list are looked at in one step: a few milliseconds.
+_STEP: Final = 500
 
 
 def by_uid(item: clients.Object) -> Hashable:
@@ -54,6 +58,8 @@ class Store(Generic[ObjectT]):
         self._deleted: dict[str, str] = {}  # uid -> version of its end, oldest first
         self._newest = 0
         self._floor = 0  # what a list that is on its way cannot lawfully be older than
+        self.is_torn = False
+        """A long list is half taken over: what is held was never there together."""
         self._wrote: set[Hashable] | None = set()  # what we wrote since a list was asked for; None while none is
 
     def __len__(self) -> int:
@@ -75,22 +81,56 @@ class Store(Generic[ObjectT]):
 
         What it lacks is gone, unless we wrote it after the list was taken.
         """
-        ours, version = self._wrote or set(), listing.resource_version
+        *_, is_back = self.syncing(listing)
+        return bool(is_back)
+
+    def syncing(self, listing: clients.Listing[ObjectT]) -> Iterator[bool | None]:
+        """Take over a whole list in short steps, between which others may work: None, and at last what `sync` says.
+
+        First it is compared, which changes nothing; what differs is then taken at once, as far as one step reaches.
+        """
+        version = listing.resource_version
         is_back = version.isdecimal() and int(version) < self._floor
-        listed = {self._key(item) for item in listing.items}
-        for key, item in [each for each in self._items.items() if each[0] not in listed]:
-            if key not in ours or not _is_newer(item.metadata.resource_version, version, otherwise=False):
-                self._remove(item, version)
-        for item in listing.items:
-            if self._key(item) in ours:
-                self._put(item, otherwise=True)
-            else:
-                is_back = self._take(item) or is_back
+        listed: set[Hashable] = set()
+        differing: list[tuple[ObjectT, bool]] = []  # with whether the list has it
+        for some in _steps(listing.items):
+            for item in some:
+                key = self._key(item)
+                listed.add(key)
+                if (held := self._items.get(key)) is not item and held != item:
+                    differing.append((item, True))
+            yield None
+        for entries in _steps(tuple(self._items.items())):
+            differing += [(item, False) for key, item in entries if key not in listed]
+            yield None
+        # What is gone first: under its name, or in its place, there may be another.
+        for some_differing in _steps(sorted(differing, key=lambda each: each[1])):
+            if self.is_torn:
+                yield None
+            for item, is_listed in some_differing:
+                is_back = self._settle(item, version, is_listed=is_listed) or is_back
+            self.is_torn = True
+        self.is_torn = False
         if is_back:
             self._newest = 0  # or every list of the new history would look like an old one
         self._reach(version)
         self._wrote = None
-        return is_back
+        yield is_back
+
+    def _settle(self, item: ObjectT, version: str, *, is_listed: bool) -> bool:
+        """Take over what a list of a version says of one object, and say whether we held something newer."""
+        key = self._key(item)
+        is_ours = self._wrote is not None and key in self._wrote
+        if not is_listed:
+            held = self._items.get(key)
+            is_newer = held is not None and _is_newer(held.metadata.resource_version, version, otherwise=False)
+            if held is not None and not (is_ours and is_newer):
+                self._remove(held, version)
+            return False
+        if is_ours:
+            self._put(item, otherwise=True)
+            return False
+        return self._take(item)
 
     def _take(self, item: ObjectT) -> bool:
         """Hold what a list says, and say whether we held something newer."""
@@ -154,6 +194,10 @@ class Store(Generic[ObjectT]):
     def _tell(self, before: ObjectT | None, after: ObjectT | None) -> None:
         if self._on_change is not None:
             self._on_change(before, after)
+
+
+def _steps(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[at : at + _STEP] for at in range(0, len(items), _STEP))
 
 
 def _is_newer(version: str, than: str, *, otherwise: bool) -> bool:

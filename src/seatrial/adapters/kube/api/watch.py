@@ -35,7 +35,7 @@ from typing import Any, Final, Generic, NoReturn
 
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import errors
-from seatrial.adapters.kube.api.client import ObjectT
+from seatrial.adapters.kube.api.client import KeptT, ObjectT
 
 # API servers that send bookmarks do so about every minute; one and a half of that.
 SILENT_SECONDS: Final = 90.0
@@ -50,7 +50,7 @@ _TIMEOUT_SECONDS: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
-    """What is known about one watched kind; times are those of the injected clock."""
+    """What is known about one watched kind."""
 
     path: str
     # A whole list has been delivered at least once.
@@ -60,7 +60,10 @@ class SourceState:
     # The connection was lost, and there was no list since: what was delivered may never have been.
     is_in_doubt: bool = False
     # When the objects delivered so far were last known to be current: a list was begun, an event or a bookmark came.
+    # By a clock that nobody sets; it stands still with the machine.
     last_heard: float | None = None
+    # The same moment by the clock on the wall, which somebody may set, and which goes on while that one stands still.
+    heard_at: float = 0.0
     # Why it does not work at the moment; None while it does.
     last_error: errors.ClusterError | None = None
     # Attempts that failed since it last worked.
@@ -88,15 +91,20 @@ class Again:
             self._limit = None
 
 
+def _whole(item: Any) -> Any:
+    return item
+
+
 async def reflect(
     client: clients.Client,
     path: str,
     model: type[ObjectT],
     *,
-    on_sync: Callable[[clients.Listing[ObjectT]], object],
+    on_sync: Callable[[clients.Listing[KeptT]], object],
     on_event: Callable[[clients.WatchEvent[ObjectT]], None],
     on_state: Callable[[SourceState], None],
     on_list: Callable[[], None] = lambda: None,
+    keep: Callable[[ObjectT], KeptT | None] = _whole,
     jitter: Callable[[], float],
     again: Again | None = None,
     label_selector: str = "",
@@ -108,28 +116,32 @@ async def reflect(
 ) -> NoReturn:
     """List and watch until cancelled; `jitter` gives numbers in [0, 1). Only errors of the callbacks get out.
 
-    `on_list` is called when a list is asked for, `on_sync` when it is there.
+    `on_list` is called when a list is asked for, `on_sync` when it is there, with what `keep` makes of each object: a
+    page at a time, so that no more than one page is ever held whole. What `on_sync` waits for is waited for.
     """
-    selectors = {"label_selector": label_selector, "field_selector": field_selector}
+    selectors = clients.Selectors(label_selector=label_selector, field_selector=field_selector)
     again = again or Again()
-    source = _Source(client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list, again)
+    source = _Source(
+        client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list, keep, again
+    )
     while True:
         await sleep(await source.round(on_sync, on_event))
 
 
-class _Source(Generic[ObjectT]):
+class _Source(Generic[ObjectT, KeptT]):
     def __init__(
         self,
         client: clients.Client,
         path: str,
         model: type[ObjectT],
-        selectors: dict[str, str],
+        selectors: clients.Selectors,
         page_size: int,
         silent_seconds: float,
         jitter: Callable[[], float],
         clock: Callable[[], float],
         on_state: Callable[[SourceState], None],
         on_list: Callable[[], None],
+        keep: Callable[[ObjectT], KeptT | None],
         again: Again,
     ) -> None:
         self._client = client
@@ -142,13 +154,14 @@ class _Source(Generic[ObjectT]):
         self._clock = clock
         self._on_state = on_state
         self._on_list = on_list
+        self._keep = keep
         self._again = again
         self._state = SourceState(path=path)
         self._version: str | None = None  # None: list first
 
     async def round(
         self,
-        on_sync: Callable[[clients.Listing[ObjectT]], object],
+        on_sync: Callable[[clients.Listing[KeptT]], object],
         on_event: Callable[[clients.WatchEvent[ObjectT]], None],
     ) -> float:
         """List if need be, watch until it ends, and say how long to wait before the next round."""
@@ -175,14 +188,18 @@ class _Source(Generic[ObjectT]):
             )
         )
 
-    async def _list(self, on_sync: Callable[[clients.Listing[ObjectT]], object]) -> str:
-        began = self._clock()  # the list is as of some moment after this one
+    async def _list(self, on_sync: Callable[[clients.Listing[KeptT]], object]) -> str:
+        began = self._moment()  # the list is as of some moment after this one
         self._on_list()
-        listing = await self._client.list(self._path, self._model, page_size=self._page_size, **self._selectors)
-        on_sync(listing)
+        listing = await self._client.kept(
+            self._path, self._model, self._keep, page_size=self._page_size, **self._selectors
+        )
+        taken = on_sync(listing)
+        if isinstance(taken, Awaitable):
+            await taken
         self._version = listing.resource_version
         # The error stays until a watch opens, so that "lists, but cannot watch" remains visible.
-        self._report(is_synced=True, is_in_doubt=False, last_heard=began)
+        self._report(is_synced=True, is_in_doubt=False, **began)
         return listing.resource_version
 
     async def _watch(self, version: str, on_event: Callable[[clients.WatchEvent[ObjectT]], None]) -> None:
@@ -205,7 +222,10 @@ class _Source(Generic[ObjectT]):
                     case clients.WatchEvent(object=item):
                         on_event(event)
                         self._version = item.metadata.resource_version
-                self._report(last_heard=self._clock(), failure_count=0)
+                self._report(failure_count=0, **self._moment())
+
+    def _moment(self) -> dict[str, float]:
+        return {"last_heard": self._clock(), "heard_at": self._client.now()}
 
     def _failed(self, err: errors.ClusterError) -> float:
         self._version = None

@@ -18,7 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from seatrial.adapters.kube import adoption
-from seatrial.adapters.kube.api.client import api_path, decoder_of
+from seatrial.adapters.kube.api.client import api_path
+from seatrial.adapters.kube.api.decoding import decoder_of
 from seatrial.adapters.kube.portable.selecting import Place, Selecting, place_of
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.shapes import keys, models

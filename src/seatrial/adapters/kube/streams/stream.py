@@ -5,6 +5,7 @@ Tests: tests/adapters/kube/test_streams.py, test_observe.py
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Collection, Coroutine
@@ -57,6 +58,7 @@ class Stream(Generic[RawT, ItemT]):
             self.row.model,
             on_list=self.store.begin,
             on_sync=self._sync,
+            keep=self._keep,
             on_event=self._event,
             on_state=self.take_state,
             jitter=random.random,
@@ -115,11 +117,17 @@ class Stream(Generic[RawT, ItemT]):
         return self.state.last_error
 
     def freshness(self, now: Instant) -> Freshness:
-        # Silence is measured by a clock that nobody puts back or forward, and told on the one that decisions rest on.
-        heard = self.state.last_heard
-        heard_at = now if self.is_absent else 0.0 if heard is None else now - (time.monotonic() - heard)
+        """When it was last heard of, on the clock that decisions rest on; two clocks measure that, the older counts.
+
+        One nobody sets: the wall's put back would make a dead stream fresh. By the wall's as it was then, no word is
+        younger than what was recorded after it, though that clock is put forward, or a machine stands still.
+        """
+        state = self.state
+        age_seconds = None if state.last_heard is None else time.monotonic() - state.last_heard
+        told_at = 0.0 if age_seconds is None else min(now - age_seconds, state.heard_at)
+        heard_at = now if self.is_absent else told_at
         # After a cut connection the cluster may be another than it was: nobody is disrupted until that was asked.
-        is_sure = self.is_absent or not self.state.is_in_doubt
+        is_sure = self.is_absent or not (self.state.is_in_doubt or self.store.is_torn)
         return Freshness(source=self.row.name, is_synced=self.is_current and is_sure, heard_at=heard_at)
 
     # ── what the watch tells ─────────────────────────────────────────────────────────────────────────────────────────
@@ -132,11 +140,16 @@ class Stream(Generic[RawT, ItemT]):
         if self.row.is_news(before, after):
             self._on_change(before, after)
 
-    def _sync(self, listing: Listing[RawT]) -> None:
-        items = (self._slim(raw) for raw in listing.items)
-        is_back = self.store.sync(
-            Listing(items=tuple(item for item in items if item is not None), resource_version=listing.resource_version)
-        )
+    def _keep(self, raw: RawT) -> ItemT | None:
+        """What is kept of an object in a list: what is held already, where it says the same, so nothing is twice."""
+        item = self._slim(raw)
+        held = self.store.get(self.row.key(item)) if item is not None else None
+        return held if held == item else item
+
+    async def _sync(self, listing: Listing[ItemT]) -> None:
+        taking = self.store.syncing(listing)
+        while (is_back := next(taking)) is None:
+            await asyncio.sleep(0)  # a long list keeps nobody else from running
         if is_back:
             self._on_back(self.row.name, listing.resource_version)
 
