@@ -131,7 +131,7 @@ async def test_a_driver_of_the_chart_before_is_not_settled_although_its_labels_m
 
 async def test_what_may_not_be_read_is_told_and_not_taken_for_nothing(tmp_path: Path) -> None:
     cluster = DraCluster("n1")
-    cluster.forbidden = {keys.RESOURCE_SLICES, keys.PODS, pods_of("nvidia-dra-driver")}
+    cluster.forbidden = {keys.RESOURCE_SLICES[0], keys.PODS, pods_of("nvidia-dra-driver")}
     looked = await stand(cluster, tmp_path)
     assert stands(looked) == {"n1": (Stand.STALE, Why.OLDER)}
     assert [text.partition(":")[0] for text in looked.unseen] == [
@@ -237,7 +237,7 @@ async def test_a_node_that_goes_meanwhile_is_not_waited_for_and_one_that_comes_i
     running = asyncio.create_task(reroll(cluster, tmp_path, told, is_waiting=True))
     await until(lambda: len(told) >= 2)
     late = DraCluster("n3")
-    for path in (pods_of(objects.NAMESPACE), pods_of(HOME), keys.RESOURCE_SLICES, keys.NODES):
+    for path in (pods_of(objects.NAMESPACE), pods_of(HOME), keys.RESOURCE_SLICES[0], keys.NODES):
         for each in late.lists[path]:
             cluster.tell("ADDED", path, each)
     await until(lambda: ("DELETE", f"{pods_of(HOME)}/plugin-n3-0") in cluster.writes)

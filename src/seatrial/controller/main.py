@@ -25,6 +25,7 @@ from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.http.gates import WebhookMeasurer
 from seatrial.adapters.http.webhook import Webhooks
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
+from seatrial.adapters.kube.api import served
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
 from seatrial.adapters.kube.api.lease import Election
@@ -221,6 +222,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     """Everything that looks, once it has seen the whole cluster."""
     settings, log, tell = life.settings, life.log, life.endings.tell
     client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
+    log.say("speaking to Kubernetes", version=await served.new_enough(client) or "which it does not tell")
     keeper = Keeper(client, settings.git, now=life.clock.now, is_leader=life.election.is_leader, tell=tell)
 
     watchman = _watchman(life)

@@ -87,7 +87,7 @@ class DraCluster:
         self.lists[sets_of(objects.NAMESPACE)] = [a_driver_set()]
         self.lists[sets_of(HOME)] = [a_set("plugin", "ds-3", labels=OLD_CHART)]
         self.lists[keys.revisions_path(objects.NAMESPACE)] = [objects.a_revision("new", number=2, driver=objects.NEW)]
-        self.lists[keys.RESOURCE_SLICES] = [objects.a_slice(name, objects.NEW) for name in nodes]
+        self.lists[keys.RESOURCE_SLICES[0]] = [objects.a_slice(name, objects.NEW) for name in nodes]
         self.forbidden: set[str] = set()
         self.faults: dict[str, list[int]] = {}
         """By path: with which codes the next lists are refused; by `DELETE` and path, the next deletions."""

@@ -258,7 +258,7 @@ async def test_one_change_costs_one_node() -> None:
 async def test_a_change_of_a_claim_costs_the_node_of_the_pod_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = Kinds()
     kinds.lists[keys.PODS] += [a_claimant("a", node="n1"), a_claimant("b", node="n2"), a_claimant("c", node="n3")]
-    kinds.lists[keys.RESOURCE_CLAIMS] = [a_claim("a"), a_claim("b"), a_claim("c", *GPUS)]
+    kinds.lists[keys.RESOURCE_CLAIMS[0]] = [a_claim("a"), a_claim("b"), a_claim("c", *GPUS)]
     built: list[str] = []
     join = project.node_facts
 
@@ -271,10 +271,10 @@ async def test_a_change_of_a_claim_costs_the_node_of_the_pod_that_names_it(monke
         before = seen_by(observer)
         assert sorted(built) == list(FLEET)
         assert uses(before) == {"n1": [None], "n2": [None], "n3": [GpuUse.CLAIM]}
-        kinds.tell("MODIFIED", keys.RESOURCE_CLAIMS, a_claim("b", *GPUS, version="101"))
+        kinds.tell("MODIFIED", keys.RESOURCE_CLAIMS[0], a_claim("b", *GPUS, version="101"))
         after = await until(observer, lambda seen: uses(seen)["n2"] == [GpuUse.CLAIM])
         assert changed(before, after) == {"n2"}
-        kinds.tell("DELETED", keys.RESOURCE_CLAIMS, a_claim("c", *GPUS, version="102"))
+        kinds.tell("DELETED", keys.RESOURCE_CLAIMS[0], a_claim("c", *GPUS, version="102"))
         last = await until(observer, lambda seen: uses(seen)["n3"] == [GpuUse.CLAIM_UNREADABLE])
         assert changed(after, last) == {"n3"}
         assert built[3:] == ["n2", "n3"]
@@ -283,12 +283,12 @@ async def test_a_change_of_a_claim_costs_the_node_of_the_pod_that_names_it(monke
 async def test_a_claim_that_nobody_names_and_a_claim_that_says_the_same_cost_nothing() -> None:
     kinds = Kinds()
     kinds.lists[keys.PODS].append(a_claimant("a", node="n1"))
-    kinds.lists[keys.RESOURCE_CLAIMS] = [a_claim("a", *GPUS)]
+    kinds.lists[keys.RESOURCE_CLAIMS[0]] = [a_claim("a", *GPUS)]
     async with observing(kinds) as observer:
         before = seen_by(observer)
-        kinds.tell("ADDED", keys.RESOURCE_CLAIMS, a_claim("spare", *GPUS, version="101"))
-        kinds.tell("MODIFIED", keys.RESOURCE_CLAIMS, a_claim("a", *GPUS, version="102"))
-        kinds.tell("ADDED", keys.RESOURCE_CLAIMS, a_claim("b", version="103"))
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS[0], a_claim("spare", *GPUS, version="101"))
+        kinds.tell("MODIFIED", keys.RESOURCE_CLAIMS[0], a_claim("a", *GPUS, version="102"))
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS[0], a_claim("b", version="103"))
         kinds.tell("ADDED", keys.PODS, a_claimant("b", node="n2", version="104"))
         after = await until(observer, lambda seen: uses(seen)["n2"] == [None])
         assert changed(before, after) == {"n2"}
@@ -296,15 +296,15 @@ async def test_a_claim_that_nobody_names_and_a_claim_that_says_the_same_cost_not
 
 async def test_claims_are_found_for_pods_that_came_before_them_and_forgotten_with_them() -> None:
     kinds = Kinds()
-    kinds.lists[keys.RESOURCE_CLAIMS] = []
+    kinds.lists[keys.RESOURCE_CLAIMS[0]] = []
     async with observing(kinds) as observer:
         kinds.tell("ADDED", keys.PODS, a_claimant("a", node="n1", version="101"))
         await until(observer, lambda seen: uses(seen)["n1"] == [GpuUse.CLAIM_UNREADABLE])
-        kinds.tell("ADDED", keys.RESOURCE_CLAIMS, a_claim("a", *GPUS, version="102"))
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS[0], a_claim("a", *GPUS, version="102"))
         await until(observer, lambda seen: uses(seen)["n1"] == [GpuUse.CLAIM])
         kinds.tell("DELETED", keys.PODS, a_claimant("a", node="n1", version="103"))
         gone = await until(observer, lambda seen: uses(seen)["n1"] == [])
-        kinds.tell("DELETED", keys.RESOURCE_CLAIMS, a_claim("a", *GPUS, version="104"))
+        kinds.tell("DELETED", keys.RESOURCE_CLAIMS[0], a_claim("a", *GPUS, version="104"))
         kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod(node="n2", version="105"))
         last = await until(observer, lambda seen: bool(uses(seen)["n2"]))
         assert changed(gone, last) == {"n2"}
@@ -336,13 +336,13 @@ async def test_43_one_node_without_a_driver_pod_stops_no_other() -> None:
 
 async def test_slices_tell_what_a_node_publishes_until_they_are_gone() -> None:
     kinds = Kinds()
-    kinds.lists[keys.RESOURCE_SLICES] = [a_slice("n1", "570.124.6")]
+    kinds.lists[keys.RESOURCE_SLICES[0]] = [a_slice("n1", "570.124.6")]
     async with observing(kinds) as observer:
         before = seen_by(observer)
         assert before.nodes["n1"].facts.published == ("570.124.6",)
-        kinds.tell("MODIFIED", keys.RESOURCE_SLICES, a_slice("n1", "580.105.8", version="101"))
+        kinds.tell("MODIFIED", keys.RESOURCE_SLICES[0], a_slice("n1", "580.105.8", version="101"))
         after = await until(observer, lambda seen: seen.nodes["n1"].facts.published == ("580.105.8",))
-        kinds.tell("DELETED", keys.RESOURCE_SLICES, a_slice("n1", "580.105.8", version="102"))
+        kinds.tell("DELETED", keys.RESOURCE_SLICES[0], a_slice("n1", "580.105.8", version="102"))
         last = await until(observer, lambda seen: seen.nodes["n1"].facts.published == ())
         assert changed(before, after) == changed(after, last) == {"n1"}
 
@@ -407,7 +407,7 @@ async def test_events_that_cannot_be_read_stop_nobody() -> None:
 
 async def test_an_optional_kind_that_is_forbidden_is_not_taken_for_absent() -> None:
     kinds = Kinds()
-    kinds.forbidden.add(keys.RESOURCE_CLAIMS)
+    kinds.forbidden.add(keys.RESOURCE_CLAIMS[0])
     with pytest.raises(errors.Forbidden):
         async with observing(kinds):
             pass
@@ -825,7 +825,7 @@ async def test_dra_plugins_are_seen_in_the_namespaces_that_the_controller_was_to
     ("looks", "asked"),
     [
         (PaceObserver, {keys.NODES, keys.PODS, REVISIONS, keys.CLUSTER_POLICIES}),
-        (AdoptionObserver, {keys.NODES, keys.PODS, REVISIONS, keys.CLUSTER_POLICIES, keys.RESOURCE_CLAIMS}),
+        (AdoptionObserver, {keys.NODES, keys.PODS, REVISIONS, keys.CLUSTER_POLICIES, keys.RESOURCE_CLAIMS[0]}),
     ],
 )
 async def test_who_looks_asks_for_the_rows_it_needs_and_no_other(
@@ -836,7 +836,7 @@ async def test_who_looks_asks_for_the_rows_it_needs_and_no_other(
 ) -> None:
     """Pacing and an adoption need no GPURollout, nor a right to see one."""
     kinds = Kinds()
-    kinds.lists |= {keys.CLUSTER_POLICIES: [], keys.RESOURCE_CLAIMS: [], JOBS: [], PROBE_PODS: []}
+    kinds.lists |= {keys.CLUSTER_POLICIES: [], keys.RESOURCE_CLAIMS[0]: [], JOBS: [], PROBE_PODS: []}
     server.will(kinds.answer)
     async with looks(to_server, namespace=objects.NAMESPACE, on_fault=pytest.fail) as observer:
         await observer.wait_synced(5)

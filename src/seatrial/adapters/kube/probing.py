@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api import errors, served
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import devices, probes
 from seatrial.adapters.kube.reading.gates.companions import companions_of
@@ -101,13 +101,17 @@ class Prober:
     async def _devices(self, node: str) -> frozenset[tuple[str, str]]:
         """The GPUs that the node publishes through DRA; none where the API server knows of no such thing."""
         try:
-            found = await self._client.list(keys.RESOURCE_SLICES, devices.Slice, field_selector=f"spec.nodeName={node}")
+            here = f"spec.nodeName={node}"
+            _, found = await served.at_first(
+                keys.RESOURCE_SLICES, lambda path: self._client.list(path, devices.Slice, field_selector=here)
+            )
         except errors.NotFound:
             return frozenset()
         return devices.published(found.items)
 
     async def _claimed(self) -> frozenset[tuple[str, str]]:
-        return devices.in_use((await self._client.list(keys.RESOURCE_CLAIMS, devices.Claim)).items)
+        _, found = await served.at_first(keys.RESOURCE_CLAIMS, lambda path: self._client.list(path, devices.Claim))
+        return devices.in_use(found.items)
 
     async def ask(
         self, gate: Gate, offer: Offer, on_state: OnState = lambda _: None, gang: tuple[str, ...] = ()

@@ -5,6 +5,7 @@
     ├── ClusterUnavailable     the way there: refused, timed out, TLS, cut in the middle
     │   └── WatchSilent        an open watch said nothing for too long: it is dead, or nothing happens
     ├── AnswerUnreadable       an answer came, but it is not what this API returns
+    ├── TooOld                 an answer came, from a Kubernetes that we do not support
     └── ServerRefused          an answer came, and it was "no"
         ├── Unauthorized       401  who are you
         ├── Forbidden          403  you may not
@@ -79,6 +80,10 @@ class WatchSilent(ClusterUnavailable):
 
 class AnswerUnreadable(ClusterError):  # noqa: N818
     """The server answered with success, but the body is not of the expected shape."""
+
+
+class TooOld(ClusterError):  # noqa: N818
+    """The cluster is older than what seatrial supports."""
 
 
 class ServerRefused(ClusterError):  # noqa: N818

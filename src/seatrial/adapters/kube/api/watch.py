@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, NoReturn
 
 from seatrial.adapters.kube.api import client as clients
-from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api import errors, served
 from seatrial.adapters.kube.api.client import KeptT, ObjectT
 
 # API servers that send bookmarks do so about every minute; one and a half of that.
@@ -107,6 +107,7 @@ async def reflect(
     keep: Callable[[ObjectT], KeptT | None] = _whole,
     jitter: Callable[[], float],
     again: Again | None = None,
+    older_paths: tuple[str, ...] = (),
     label_selector: str = "",
     field_selector: str = "",
     page_size: int = 500,
@@ -118,11 +119,15 @@ async def reflect(
 
     `on_list` is called when a list is asked for, `on_sync` when it is there, with what `keep` makes of each object: a
     page at a time, so that no more than one page is ever held whole. What `on_sync` waits for is waited for.
+
+    `older_paths` are where an older server has the kind: each list asks along them, so that it is missing only where
+    all of them are, and a server that is upgraded is asked under its new version soon.
     """
     selectors = clients.Selectors(label_selector=label_selector, field_selector=field_selector)
     again = again or Again()
+    paths = (path, *older_paths)
     source = _Source(
-        client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list, keep, again
+        client, paths, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list, keep, again
     )
     while True:
         await sleep(await source.round(on_sync, on_event))
@@ -132,7 +137,7 @@ class _Source(Generic[ObjectT, KeptT]):
     def __init__(
         self,
         client: clients.Client,
-        path: str,
+        paths: tuple[str, ...],
         model: type[ObjectT],
         selectors: clients.Selectors,
         page_size: int,
@@ -145,7 +150,8 @@ class _Source(Generic[ObjectT, KeptT]):
         again: Again,
     ) -> None:
         self._client = client
-        self._path = path
+        self._paths = paths
+        self._path = paths[0]  # where it was last found
         self._model = model
         self._selectors = selectors
         self._page_size = page_size
@@ -156,7 +162,7 @@ class _Source(Generic[ObjectT, KeptT]):
         self._on_list = on_list
         self._keep = keep
         self._again = again
-        self._state = SourceState(path=path)
+        self._state = SourceState(path=self._path)
         self._version: str | None = None  # None: list first
 
     async def round(
@@ -191,8 +197,9 @@ class _Source(Generic[ObjectT, KeptT]):
     async def _list(self, on_sync: Callable[[clients.Listing[KeptT]], object]) -> str:
         began = self._moment()  # the list is as of some moment after this one
         self._on_list()
-        listing = await self._client.kept(
-            self._path, self._model, self._keep, page_size=self._page_size, **self._selectors
+        self._path, listing = await served.at_first(
+            self._paths,
+            lambda path: self._client.kept(path, self._model, self._keep, page_size=self._page_size, **self._selectors),
         )
         taken = on_sync(listing)
         if isinstance(taken, Awaitable):

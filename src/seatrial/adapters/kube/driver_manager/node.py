@@ -13,7 +13,7 @@ import asyncio
 from contextlib import aclosing, suppress
 from typing import Any, Final
 
-from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api import errors, served
 from seatrial.adapters.kube.api.client import Bookmark, Client, PatchKind, api_path
 from seatrial.adapters.kube.reading import access, items, pod_items
 from seatrial.adapters.kube.shapes import keys, kinds
@@ -91,9 +91,10 @@ class ManagedNode:
         )
 
     async def _claim(self, namespace: str, name: str) -> consumers.Claim:
-        path = api_path("resource.k8s.io/v1", "resourceclaims", namespace=namespace, name=name)
+        paths = [api_path(version, "resourceclaims", namespace=namespace, name=name) for version in keys.DRA_VERSIONS]
         try:
-            return items.claim_item(await self._client.get(path, kinds.ResourceClaim)).claim
+            _, found = await served.at_first(paths, lambda path: self._client.get(path, kinds.ResourceClaim))
+            return items.claim_item(found).claim
         except errors.NotFound:
             return consumers.Claim(name=name)  # gone with what it gave
         except errors.Forbidden:

@@ -305,7 +305,8 @@ def slice_item(piece: kinds.ResourceSlice) -> SliceItem | None:
     """Keep which driver versions a slice of GPUs tells; None for what is no GPU of a node."""
     if piece.spec.driver != keys.GPU_DRIVER or not piece.spec.node_name:
         return None
-    told = (device.attributes.plain or device.attributes.full for device in piece.spec.devices)
+    each_of = (device.attributes if device.basic is None else device.basic.attributes for device in piece.spec.devices)
+    told = (attributes.plain or attributes.full for attributes in each_of)
     versions = {intern(each.version) for each in told if each is not None and each.version}
     return SliceItem(
         metadata=meta_of(piece.metadata), node=intern(piece.spec.node_name), versions=tuple(sorted(versions))

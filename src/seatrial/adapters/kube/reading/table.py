@@ -110,7 +110,8 @@ def _nodes_of_claimants(item: items.ClaimItem, found: Found) -> Iterable[str]:
 
 CLAIMS: Final[Row[kinds.ResourceClaim, items.ClaimItem]] = Row(
     name="resourceclaims",
-    path=_the(keys.RESOURCE_CLAIMS),
+    path=_the(keys.RESOURCE_CLAIMS[0]),
+    older_paths=keys.RESOURCE_CLAIMS[1:],
     model=kinds.ResourceClaim,
     slim=_the(items.claim_item),
     need=Need.IF_INSTALLED,
@@ -120,7 +121,8 @@ CLAIMS: Final[Row[kinds.ResourceClaim, items.ClaimItem]] = Row(
 
 SLICES: Final[Row[kinds.ResourceSlice, items.SliceItem]] = Row(
     name="resourceslices",
-    path=_the(keys.RESOURCE_SLICES),
+    path=_the(keys.RESOURCE_SLICES[0]),
+    older_paths=keys.RESOURCE_SLICES[1:],
     model=kinds.ResourceSlice,
     slim=_the(items.slice_item),
     need=Need.IF_INSTALLED,

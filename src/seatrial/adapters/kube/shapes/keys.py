@@ -162,8 +162,10 @@ FINALIZER: Final = "seatrial.dev/tidy-up"
 ROLLOUTS: Final = f"/apis/{API_VERSION}/gpurollouts"
 CLUSTER_POLICIES: Final = "/apis/nvidia.com/v1/clusterpolicies"
 NVIDIA_DRIVERS: Final = "/apis/nvidia.com/v1alpha1/nvidiadrivers"
-RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
-RESOURCE_SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
+DRA_VERSIONS: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "v1beta2", "v1beta1"))
+"""Under which API servers have the kinds of DRA, the youngest first; what we read of them is the same in all."""
+RESOURCE_CLAIMS: Final = tuple(f"/apis/{version}/resourceclaims" for version in DRA_VERSIONS)
+RESOURCE_SLICES: Final = tuple(f"/apis/{version}/resourceslices" for version in DRA_VERSIONS)
 NODE_MAINTENANCES: Final = "/apis/maintenance.nvidia.com/v1alpha1/nodemaintenances"
 APPLICATIONS: Final = "/apis/argoproj.io/v1alpha1/applications"
 KUSTOMIZATIONS: Final = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"

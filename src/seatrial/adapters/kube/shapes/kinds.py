@@ -236,8 +236,14 @@ class DeviceAttributes(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     )
 
 
+class BasicDevice(Model, frozen=True):
+    attributes: DeviceAttributes = DeviceAttributes()
+
+
 class Device(Model, frozen=True):
     attributes: DeviceAttributes = DeviceAttributes()
+    basic: BasicDevice | None = None
+    """Where v1beta1 has the attributes."""
 
 
 class SliceSpec(Model, frozen=True):

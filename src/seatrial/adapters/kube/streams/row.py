@@ -60,6 +60,8 @@ class Row(Generic[RawT, ItemT]):
     model: type[RawT]
     slim: Callable[[Where], Callable[[RawT], ItemT | None]]
     """How an object is projected to what is kept of it; None where it is of no interest."""
+    older_paths: tuple[str, ...] = ()
+    """Where an older API server has the same objects, the youngest first."""
     need: Need = Need.REQUIRED
     label_selector: str = ""
     field_selector: str = ""

@@ -63,6 +63,7 @@ class Stream(Generic[RawT, ItemT]):
             on_state=self.take_state,
             jitter=random.random,
             again=self._again,
+            older_paths=self.row.older_paths,
             field_selector=self.row.field_selector,
             label_selector=self.row.label_selector,
         )

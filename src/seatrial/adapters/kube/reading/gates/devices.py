@@ -29,9 +29,15 @@ class _Attributes(msgspec.Struct, frozen=True, kw_only=True):
     full: _Text | None = msgspec.field(default=None, name=f"{keys.GPU_DRIVER}/type")
 
 
+class _Basic(Model, frozen=True):
+    attributes: _Attributes = _Attributes()
+
+
 class _Device(Model, frozen=True):
     name: str = ""
     attributes: _Attributes = _Attributes()
+    basic: _Basic | None = None
+    """Where v1beta1 has the attributes."""
 
 
 class _Pool(Model, frozen=True):
@@ -92,7 +98,8 @@ def published(slices: Iterable[Slice]) -> frozenset[tuple[str, str]]:
 
 
 def _is_whole(device: _Device) -> bool:
-    told = device.attributes.plain or device.attributes.full
+    attributes = device.attributes if device.basic is None else device.basic.attributes
+    told = attributes.plain or attributes.full
     return told is None or told.string == WHOLE
 
 
