@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
-from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at
+from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at, promoted, undo_of, undone
 from seatrial.core.actions.at_home import RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
@@ -479,6 +480,42 @@ async def test_a_matrix_and_a_cluster_in_two_repositories_are_one_home(tmp_path:
     assert two.text(PUBLISHED) == policy_of()
 
 
+# ── what a promotion changed ─────────────────────────────────────────────────────────────────────────────────────────
+
+LARGE = "# what we know about our nodes\n" + "".join(f"# node gpu-{number:05}: {'x' * 60}\n" for number in range(8000))
+"""More than all annotations of an object may have together."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        matrix_of(),
+        LARGE + matrix_of(),
+        matrix_of() + LARGE,
+        matrix_of().replace("  canary:\n", f"{LARGE}  canary:\n"),
+        matrix_of().rstrip("\n"),
+        matrix_of().replace("\n", "\r\n"),
+    ],
+    ids=["short", "above", "below", "between", "no last line", "other lines"],
+)
+def test_a_promotion_is_undone_by_the_few_lines_that_it_changed(text: str) -> None:
+    after = promoted(text, "2026-10-20", MatrixPlace(file="m.yaml", entry="canary"))
+    note = undo_of(text, after)
+    assert undone(after, note) == text
+    assert len(note) < 1000
+
+
+def test_any_edit_can_be_undone_by_its_note() -> None:
+    texts = ("", "a\n", "a\nb\nc\n", "c\nb\na", "b\n", "x\na\nb\nb\ny\n", "\n\n\na")
+    for before, after in product(texts, texts):
+        assert undone(after, undo_of(before, after)) == before
+
+
+@pytest.mark.parametrize("note", ["", "what", "{}", '[["a", 1, "x"]]', '[[7, 1, "x"]]', '[[1, 1, "x"], [0, 1, "y"]]'])
+def test_a_note_that_is_not_ours_undoes_nothing(note: str) -> None:
+    assert undone("a\nb\n", note) is None
+
+
 # ── a ConfigMap ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NAMESPACE, NAME, KEY = "matrix-homes", "gpu-matrix", "matrix.yaml"
@@ -544,6 +581,22 @@ async def test_a_config_map_is_promoted_once_and_taken_back(shelf: Shelf) -> Non
     assert facts.bad == WHY
     assert {step for step, _ in facts.steps} == {PublishStep.PROMOTION, PublishStep.REVERT, PublishStep.BAD}
     assert BEFORE_ANNOTATION not in (await shelf.found()).metadata.annotations
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("where", ["above", "below"])
+async def test_a_matrix_that_no_annotation_could_hold_is_promoted_and_taken_back(shelf: Shelf, where: str) -> None:
+    """The whole text before it was kept in an annotation, and the API server refused the promotion."""
+    text = LARGE + matrix_of() if where == "above" else matrix_of() + LARGE
+    assert len(text) > 2 * 256 * 1024
+    await config_maps.write(shelf.client, await shelf.found(), {KEY: text}, {})
+    home = shelf.home()
+    await home.do(PROMOTE)
+    facts = await home.look(NOW)
+    assert (facts.driver, facts.tag) == (NEW.version, "v2026-10-stable")
+    assert len(await shelf.text()) > 2 * 256 * 1024
+    await home.do(a_revert(facts))
+    assert await shelf.text() == text
 
 
 @pytest.mark.cluster

@@ -2,16 +2,19 @@
 
     annotation                     what it says
     seatrial.dev/steps             {rollout: {step: note, ...}, ...} of the last few rollouts
-    seatrial.dev/before-promotion  the whole text before the last promotion, until that is taken back
+    seatrial.dev/before-promotion  the lines that the last promotion changed, as they were, until that is taken back
+
+Not the whole text: all annotations of an object have room for 256 KiB, and its data for four times as much.
 
 Law of this file: a step and its note are one write, bound to the version that was read; so a crash or a second
-controller never does a step twice. Nothing is published from here.
+controller never does a step twice. Nothing is published from here. A long text is worked on beside the loop.
 
 Tests: tests/controller/test_homes.py
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Final, assert_never
 
@@ -53,7 +56,7 @@ class ConfigMapHome:
             steps = ((PublishStep.BAD, "gone"),) if self._is_gone_for_good else ()
             return SourceFacts(since=now, problem=f"{self._place.file} is gone", steps=steps)
         self._is_gone_for_good = False
-        entry = matrix_text.look_at(found.data.get(self._key), self._place)
+        entry = await asyncio.to_thread(matrix_text.look_at, found.data.get(self._key), self._place)
         notes = _all_notes(found).get(self._rollout, {})
         return SourceFacts(
             since=now,
@@ -75,16 +78,24 @@ class ConfigMapHome:
                 raise
             self._is_gone_for_good = True  # nothing is left that could be marked or taken back
             return
+        changed = await asyncio.to_thread(self._changed, act, found)
+        if changed is not None:
+            await config_maps.write(self._client, found, *changed)
+
+    def _changed(
+        self, act: Promote | RevertCommits | MarkBad, found: config_maps.ConfigMap
+    ) -> tuple[dict[str, str], dict[str, str | None]] | None:
+        """The data and the annotations that an act writes; None where it was done already."""
         notes = _all_notes(found)
         mine = notes.get(self._rollout, {})
         if act.step.value in mine:
-            return
+            return None
         text = found.data.get(self._key, "")
         before: dict[str, str | None] = {}
         match act:
             case Promote(date=date, tag_base=tag):
                 edited = text if matrix_text.is_promoted(text, self._place) else self._promoted(text, date)
-                before = {BEFORE_ANNOTATION: text if edited != text else None}
+                before = {BEFORE_ANNOTATION: matrix_text.undo_of(text, edited) if edited != text else None}
                 mine = {**mine, act.step.value: tag, _DATE: date}
             case RevertCommits(driver=driver):
                 edited = self._before_promotion(found, text, mine, driver)
@@ -97,20 +108,20 @@ class ConfigMapHome:
                 assert_never(act)
         others = [each for each in notes.items() if each[0] != self._rollout][-(ROLLOUTS_MAX - 1) :]
         noted = {STEPS_ANNOTATION: json.dumps({**dict(others), self._rollout: mine}), **before}
-        data = {self._key: edited} if edited != text else {}
-        await config_maps.write(self._client, found, data, noted)
+        return {self._key: edited} if edited != text else {}, noted
 
     def _promoted(self, text: str, date: str) -> str:
         return matrix_text.promoted(text, date, self._place)
 
     def _before_promotion(self, found: config_maps.ConfigMap, text: str, mine: dict[str, str], target: str) -> str:
         """The text to go back to: as it is, where production does not name our driver or never did through us."""
-        kept = found.metadata.annotations.get(BEFORE_ANNOTATION, "")
-        is_ours = PublishStep.PROMOTION in mine and bool(kept)
+        note = found.metadata.annotations.get(BEFORE_ANNOTATION, "")
+        is_ours = PublishStep.PROMOTION in mine and bool(note)
         if not is_ours or not matrix_text.is_in_production(text, target, self._place.file):
             return text
+        kept = matrix_text.undone(text, note)
         try:
-            if self._promoted(kept, mine.get(_DATE, "")) == text:
+            if kept is not None and self._promoted(kept, mine.get(_DATE, "")) == text:
                 return kept
         except EditRefused:  # the note was edited; then nobody can say that the text is as we left it
             pass

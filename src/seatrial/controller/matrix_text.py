@@ -8,8 +8,12 @@ Tests: tests/controller/test_homes.py
 
 from __future__ import annotations
 
+import difflib
+import json
 from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from seatrial.adapters.files import matrix_edit
 from seatrial.adapters.files.matrix_edit import EditRefused
@@ -90,6 +94,41 @@ def is_in_production(text: str | None, driver: str, file: str) -> bool:
 def promoted(text: str, date: str, place: MatrixPlace) -> str:
     """The text after the promotion."""
     return matrix_edit.promote(text, deployed=date, file=place.file)
+
+
+def undo_of(before: str, after: str) -> str:
+    """A note by which the text before an edit is made of the one after it: the lines that it took, and no others."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    top = _common(old, new)
+    end = _common(old[top:][::-1], new[top:][::-1])
+    differ = difflib.SequenceMatcher(None, new[top : len(new) - end], old[top : len(old) - end])
+    return json.dumps(
+        [
+            [top + at, until - at, "".join(old[top + was : top + was_until])]
+            for what, at, until, was, was_until in differ.get_opcodes()
+            if what != "equal"
+        ]
+    )
+
+
+def undone(after: str, note: str) -> str | None:
+    """The text before an edit, by its note; None where the note was not made for this text."""
+    lines, before, done = after.splitlines(keepends=True), list[str](), 0
+    try:
+        for at, count, text in msgspec.json.decode(note, type=tuple[tuple[int, int, str], ...]):
+            if not done <= at <= at + count <= len(lines):
+                return None
+            before += [*lines[done:at], text]
+            done = at + count
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return "".join([*before, *lines[done:]])
+
+
+def _common(some: list[str], others: list[str]) -> int:
+    """With how many of the same lines both begin."""
+    pairs = zip(some, others, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(some), len(others)))
 
 
 def marked_bad(text: str, why: str, driver: str, place: MatrixPlace) -> str:

@@ -18,8 +18,9 @@ from seatrial.adapters.files.yaml_text import text_layer
 from seatrial.core.compat.findings import Verdict
 from seatrial.core.compat.matrix import component_of, role_of
 
-LENGTH_MAX: Final = 256 * 1024
-"""A matrix of four entries takes 4 KiB; what is a hundred times larger is another file."""
+LENGTH_MAX: Final = 1024 * 1024
+"""A matrix of four entries takes 4 KiB, and one with all that its people know may fill a ConfigMap; what is larger is
+another file."""
 
 FATAL: Final = frozenset({"yaml-alias", "yaml-anchor", "yaml-tag", "merge-key", "multiple-documents"})
 """Troubles after which the tree may not mean what it seems to mean."""
