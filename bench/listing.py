@@ -18,6 +18,7 @@ import multiprocessing
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.streams.row import Where
 from seatrial.adapters.kube.streams.streams import Streams
+from seatrial.controller.main import settled
 
 PER_NODE: Final = 10
 FIELDS: Final = {f"f:field-{each}": {"f:name": {}, "f:value": audit.PADDING} for each in range(30)}
@@ -115,8 +117,9 @@ async def watched(port: int) -> dict[str, Any]:
                 pulse.clear()
                 heard, began, cpu = pods.state.last_heard, time.monotonic(), time.process_time()
                 streams.list_anew({"pods"} if name == "again" else ())
-                while pods.state.last_heard == heard or not pods.state.is_connected:
-                    await asyncio.sleep(0.01)
+                with settled() if name == "first" else nullcontext():
+                    while pods.state.last_heard == heard or not pods.state.is_connected:
+                        await asyncio.sleep(0.01)
                 lists.append(
                     {
                         "list": name,

@@ -604,7 +604,7 @@ async def test_a_config_map_that_somebody_changed_goes_on_once_it_is_put_right(s
     home = shelf.home()
     await home.do(PROMOTE)
     revert = a_revert(await home.look(NOW))
-    changed = (await shelf.text()).replace("status: testing", "status: tried")
+    changed = f"# moved down\n{await shelf.text()}"
     await config_maps.write(shelf.client, await shelf.found(), {KEY: changed}, {})
     with pytest.raises(CannotWrite, match="was changed after its promotion"):
         await home.do(revert)
@@ -614,6 +614,17 @@ async def test_a_config_map_that_somebody_changed_goes_on_once_it_is_put_right(s
     await home.do(revert)
     assert await shelf.text() == by_hand
     assert (await home.look(NOW)).commit_of(PublishStep.REVERT)
+
+
+@pytest.mark.cluster
+async def test_what_somebody_changed_beside_the_promotion_stays_when_it_is_taken_back(shelf: Shelf) -> None:
+    home = shelf.home()
+    await home.do(PROMOTE)
+    revert = a_revert(await home.look(NOW))
+    changed = (await shelf.text()).replace("status: testing", "status: tried")
+    await config_maps.write(shelf.client, await shelf.found(), {KEY: changed}, {})
+    await home.do(revert)
+    assert await shelf.text() == matrix_of().replace("status: testing", "status: tried")
 
 
 @pytest.mark.cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.git import clone
 from seatrial.adapters.git.addresses import NOBODY, Permit, Permits
 from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.clone import Clone
@@ -24,7 +26,7 @@ from seatrial.ports import Outcome, Result
 from seatrial.supervision import Ending
 from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.plane.certificates import Authority, Pair
-from tests.adapters.git.remotes import Bare, Person, git
+from tests.adapters.git.remotes import Bare, Person, git, slow
 from tests.builders import NEW
 from tests.controller.git_stage import (
     BAD,
@@ -191,6 +193,21 @@ async def test_a_remote_that_goes_away_leaves_what_was_seen_and_says_since_when(
         (tmp_path / "away").rename(remote.path)
         back = await watch.until(lambda facts: not facts.trouble)
         assert back == replace(seen, since=3000.0, seen_at=3000.0)
+
+
+async def test_a_first_clone_that_takes_its_time_tells_how_far_it_is(
+    stage: tuple[Bare, Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clone, "PROGRESS_SECONDS", 0.0)
+    remote, _ = stage
+    config = Path(os.environ["GIT_CONFIG_GLOBAL"])
+    slow(tmp_path, config, step_seconds=0.3)
+    async with watching(a_rollout(remote), tmp_path / "cache") as watch:
+        told = await watch.until(lambda facts: bool(facts.trouble))
+        assert told.trouble.startswith("the first clone of its repository is not finished (counting objects, ")
+        assert (told.since, told.head) == (watch.now, "")
+        seen = await watch.until(lambda facts: not facts.trouble)
+        assert seen.head == remote.head()
 
 
 async def test_only_news_wakes_the_controller(stage: tuple[Bare, Person], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import socket
 import subprocess
 import sys
@@ -18,6 +19,27 @@ from seatrial.controller import main
 def test_what_the_clock_says_survives_being_written_down() -> None:
     now = main.SystemClock().now()
     assert records.instant_of(records.text_of(now)) == now
+
+
+def test_nothing_is_looked_through_as_a_whole_while_everything_is_listed_nor_what_was_listed_ever_again() -> None:
+    """Whole collections stopped the loop for a tenth of a second each among what is kept of 100,000 pods."""
+    looked: list[int] = []
+
+    def note(phase: str, told: dict[str, int]) -> None:
+        looked.extend([told["generation"]] if phase == "start" else [])
+
+    before = gc.get_threshold()
+    gc.callbacks.append(note)
+    try:
+        with main.settled():
+            listed = [[number] for number in range(200_000)]
+        assert looked
+        assert max(looked) < 2
+        assert gc.get_threshold() == before
+        assert gc.get_freeze_count() > len(listed)
+    finally:
+        gc.callbacks.remove(note)
+        gc.unfreeze()
 
 
 def parsed(*arguments: str) -> argparse.Namespace:

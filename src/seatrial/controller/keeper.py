@@ -95,11 +95,12 @@ class Keeper:
         self._due = asyncio.Event()
         self._turn = asyncio.Lock()
         self._rollouts: Rollouts | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def watching(self, rollouts: Rollouts) -> AsyncIterator[None]:
         """Look at the home of whatever rollout is at work there; before and afterwards there is nothing to see."""
-        self._rollouts = rollouts
+        self._rollouts, self._loop = rollouts, asyncio.get_running_loop()
         task = asyncio.create_task(supervision.keep("source", self._run, tell=self._tell), name="source")
         try:
             yield
@@ -165,10 +166,21 @@ class Keeper:
         try:
             facts = replace(await home.look(at), seen_at=at, every_seconds=self._settings.look_seconds)
         except (SeatrialError, OSError) as err:
-            before = self._facts or SourceFacts()
-            facts = replace(before, trouble=str(err), since=before.since if before.trouble else self._now())
+            facts = self._troubled(str(err))
         if home is not self._home:
             return  # the rollout at work is another one by now
+        self._take(facts)
+
+    def _not_yet(self, key: Key | None, why: str) -> None:
+        """A look has been under way for a while."""
+        if key == self._key:
+            self._take(self._troubled(why))
+
+    def _troubled(self, why: str) -> SourceFacts:
+        before = self._facts or SourceFacts()
+        return replace(before, trouble=why, since=before.since if before.trouble else self._now())
+
+    def _take(self, facts: SourceFacts) -> None:
         is_news = self._facts is None or _timeless(facts) != _timeless(self._facts)
         self._facts = facts
         if is_news and self._rollouts is not None:
@@ -227,7 +239,14 @@ class Keeper:
         permit = self._settings.permits.of(place.url)
         authority = self._settings.authorities.of(place.url)
         remote = Remote(url=place.url, branch=place.branch, credentials=permit.secret, authority=authority)
-        return Repository(remote, self._settings.folder / folder_of(place), author=AUTHOR)
+        folder, key, loop = self._settings.folder / folder_of(place), self._key, self._loop
+
+        def on_progress(how_far: str) -> None:  # called by the thread in which git runs
+            why = f"the first clone of its repository is not finished ({how_far})"
+            if loop is not None:
+                loop.call_soon_threadsafe(self._not_yet, key, why)
+
+        return Repository(remote, folder, author=AUTHOR, on_progress=on_progress)
 
 
 def _timeless(facts: SourceFacts) -> SourceFacts:

@@ -104,3 +104,12 @@ def bare(folder: Path) -> Bare:
     git(first, "commit", "-q", "-m", "The fleet as it is")
     git(first, "push", "-q", str(path), "main")
     return made
+
+
+def slow(folder: Path, config: Path, *, step_seconds: float, is_told: bool = True) -> None:
+    """Have every remote of this machine take its time to pack, and tell how far it is, or not."""
+    script = folder / "pack"
+    words = "printf 'Counting objects: %d%% (1/1)\\r' $n >&2" if is_told else ":"
+    script.write_text(f'#!/bin/sh\nfor n in 10 20 30 40 50 60; do {words}; sleep {step_seconds}; done\nexec "$@"\n')
+    script.chmod(0o700)
+    config.write_text(f"{config.read_text()}[uploadpack]\n\tpackObjectsHook = {script}\n")

@@ -68,3 +68,20 @@ def test_why_a_push_was_rejected(word: str, is_moved: bool, is_unclear: bool) ->
 
 def test_a_push_that_never_arrived_was_not_rejected() -> None:
     assert answers.rejection("", "fatal: unable to access") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Receiving objects:  43% (4301/10001), 1.20 GiB | 9.00 MiB/s", "receiving objects, 40 %"),
+        ("Receiving objects: 100% (10001/10001), 2.80 GiB | 9.00 MiB/s, done.", "receiving objects, 100 %"),
+        ("remote: Compressing objects:   7% (70/1001)", "compressing objects, 0 %"),
+        ("remote: Enumerating objects: 51234", "enumerating objects"),
+        ("Resolving deltas:  19% (190/1000)", "resolving deltas, 10 %"),
+        (" * [new branch]      main       -> origin/main", ""),
+        ("remote: Welcome to our forge: 7 rules", ""),
+        ("fatal: early EOF", ""),
+    ],
+)
+def test_how_far_git_says_that_it_is(line: str, told: str) -> None:
+    assert answers.progress(line) == told

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.git import clone
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import GitUnavailable, SetupInvalid
 from seatrial.adapters.git.repository import Repository
-from tests.adapters.git.remotes import MATRIX, ROBOT, Bare, git
+from tests.adapters.git.remotes import MATRIX, ROBOT, Bare, git, slow
 from tests.adapters.git.test_repository import promote
 
 
@@ -147,3 +148,44 @@ def test_the_folder_is_for_us_alone(remote: Bare, tmp_path: Path) -> None:
 def test_an_address_that_git_would_read_as_something_else_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(SetupInvalid):
         Repository(Remote(url=url), tmp_path / "x", author=ROBOT)
+
+
+# ── the first clone of a large repository ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_first_clone_takes_as_long_as_it_goes_on_and_tells_how_far_it_is(
+    remote: Bare, tmp_path: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had two minutes, whatever its size: a repository of many gigabytes could never be used."""
+    monkeypatch.setattr(clone, "PROGRESS_SECONDS", 0.0)
+    slow(tmp_path, bare_machine, step_seconds=0.5)
+    told: list[str] = []
+    ours = Repository(remote.remote, tmp_path / "ours", remote_seconds=2.0, on_progress=told.append)
+    assert ours.look(rollout="r").head == remote.head()
+    assert told[:6] == [f"counting objects, {percent} %" for percent in range(10, 70, 10)]
+
+
+def test_a_first_clone_that_says_nothing_is_given_up(remote: Bare, tmp_path: Path, bare_machine: Path) -> None:
+    slow(tmp_path, bare_machine, step_seconds=2, is_told=False)
+    with pytest.raises(GitUnavailable, match="said nothing for 1 s"):
+        Repository(remote.remote, tmp_path / "ours", remote_seconds=1.0).look(rollout="r")
+
+
+def test_a_first_clone_that_is_done_soon_says_nothing(remote: Bare, tmp_path: Path) -> None:
+    told: list[str] = []
+    Repository(remote.remote, tmp_path / "ours", on_progress=told.append).look(rollout="r")
+    assert told == []
+
+
+def test_what_comes_after_the_first_clone_has_its_limit(remote: Bare, tmp_path: Path, bare_machine: Path) -> None:
+    ours = Repository(remote.remote, tmp_path / "ours", remote_seconds=2.0)
+    ours.look(rollout="r")
+    remote.person().write("matrix.yaml", "new\n")
+    slow(tmp_path, bare_machine, step_seconds=0.6)
+    with pytest.raises(GitUnavailable, match="did not answer within 2 s"):
+        ours.look(rollout="r")
+
+
+def test_a_remote_that_refuses_the_first_clone_is_told_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(GitUnavailable, match=r"cannot be reached: '.*nowhere\.git' does not appear to be a git repo"):
+        Repository(Remote(url=str(tmp_path / "nowhere.git")), tmp_path / "ours").look(rollout="r")

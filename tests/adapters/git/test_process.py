@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.git.errors import GitUnavailable
-from seatrial.adapters.git.process import run
+from seatrial.adapters.git.process import run, run_told
 from seatrial_lab.testbed.waiting import wait_for
 
 
@@ -45,3 +45,33 @@ def test_without_git_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", "")
     with pytest.raises(GitUnavailable, match="not installed"):
         run(["version"], timeout_seconds=5)
+
+
+# ── however long it takes ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_who_tells_that_he_goes_on_has_no_end_but_his_own() -> None:
+    told: list[str] = []
+    steps = 'for n in 1 2 3 4 5; do printf "at $n\\r" >&2; sleep 0.5; done; echo out; echo over >&2'
+    done = run_told(["-c", f"alias.go=!{steps}; #", "go"], silent_seconds=1.5, on_line=told.append)
+    assert (done.code, done.line) == (0, "out")
+    assert told == ["at 1", "at 2", "at 3", "at 4", "at 5", "over"]
+    assert done.err.splitlines()[-1] == "over"
+
+
+def test_who_says_nothing_for_too_long_is_ended() -> None:
+    began = time.monotonic()
+    with pytest.raises(GitUnavailable, match=r"said nothing for 0\.5 s"):
+        run_told(["-c", "alias.stay=!echo begun >&2; sleep 60; #", "stay"], silent_seconds=0.5, on_line=lambda _: None)
+    assert time.monotonic() - began < 10
+
+
+def test_of_what_is_told_on_the_way_the_end_is_kept() -> None:
+    done = run_told(
+        ["-c", "alias.talk=!seq 1 100000 >&2; echo fatal: no >&2; exit 3; #", "talk"],
+        silent_seconds=20,
+        on_line=lambda _: None,
+    )
+    assert done.code == 3
+    assert "fatal: no" in done.err
+    assert len(done.err) < 10_000

@@ -54,8 +54,19 @@ _NO_ANSWER: Final = (
     "could not read from remote repository",
 )
 
+_PROGRESS: Final = re.compile(r"(remote: )?(?P<what>[A-Z][a-z]+ [a-z]+):? +((?P<percent>\d{1,3})%|\d+)")
+
 _MOVED: Final = ("stale info", "fetch first", "non-fast-forward", "already exists", "incorrect old value", "is at ")
 _UNCLEAR: Final = ("failed to update ref", "cannot lock ref", "failed to lock", "atomic")
+
+
+def progress(line: str) -> str:
+    """How far git says that it is, in steps of ten percent; empty for a line that says something else."""
+    found = _PROGRESS.match(line)
+    if found is None:
+        return ""
+    what = found["what"].lower()
+    return f"{what}, {int(found['percent']) // 10 * 10} %" if found["percent"] else what
 
 
 def remote_error(err: str, *, url: str, branch: str) -> GitError | None:

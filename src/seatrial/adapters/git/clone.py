@@ -18,6 +18,7 @@ import fcntl
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 LOCAL_SECONDS: Final = 60.0
 REMOTE_SECONDS: Final = 120.0
+"""How long a question to the remote may take; the first clone takes as long as it tells that it goes on."""
+PROGRESS_SECONDS: Final = 5.0
+"""How often a first clone tells how far it is; one that takes no longer says nothing."""
 TURN_SECONDS: Final = 300.0
 """How long one thread waits for another that works in the same clone."""
 
@@ -74,13 +78,23 @@ class _Broken(Exception):  # noqa: N818  caught in `within`, never seen outside 
 class Clone:
     """A clone of one remote's branch and tags."""
 
-    def __init__(self, remote: Remote, folder: Path, *, remote_seconds: float = REMOTE_SECONDS) -> None:
+    def __init__(
+        self,
+        remote: Remote,
+        folder: Path,
+        *,
+        remote_seconds: float = REMOTE_SECONDS,
+        on_progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`on_progress` is told now and then how far the first clone is, in the thread that waits for it."""
         credentials.check_url(remote.url)
         if not _BRANCH.fullmatch(remote.branch):
             raise SetupInvalid(f"{remote.branch!r} is not a name of a branch. Write it without refs/heads/.")
         self.remote = remote
         self._folder = folder.absolute()
         self._remote_seconds = remote_seconds
+        self._on_progress = on_progress
+        self._progress, self._told_at = "", 0.0
         self._turn = threading.Lock()
         self._cleaner = credentials.Cleaner(folder=remote.credentials)
 
@@ -204,7 +218,7 @@ class Clone:
             self._must(["init", "--quiet", "--end-of-options", str(new)])
             origin = ("remote", "add", "--end-of-options", "origin", self.remote.url)
             self._must([f"--git-dir={new / '.git'}", *origin])
-            self._fetch(new / ".git")
+            self._fetch(new / ".git", is_first=True)
         except _Broken as err:
             raise GitUnavailable(f"No clone of {self.shown_url} could be made in {self._folder}: {err}.") from err
         _remove(self._work_tree)
@@ -215,22 +229,30 @@ class Clone:
                 f"The old clone in {self._folder} is broken and cannot be removed: {err.strerror}. Remove it yourself."
             ) from err
 
-    def _fetch(self, git_dir: Path) -> None:
-        branch = self.remote.branch
+    def _fetch(self, git_dir: Path, *, is_first: bool = False) -> None:
+        branch, self._told_at = self.remote.branch, time.monotonic()
         done = self._run(
             [
                 f"--git-dir={git_dir}",
-                *("fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head"),
+                *("fetch", "--progress" if is_first else "--quiet"),
+                *("--prune", "--force", "--no-tags", "--no-write-fetch-head"),
                 *("--end-of-options", "origin"),
                 f"+refs/heads/{branch}:{self.tracking}",
                 f"+refs/heads/{OURS}/*:refs/remotes/origin/{OURS}/*",
                 "+refs/tags/*:refs/tags/*",
             ],
             timeout_seconds=self._remote_seconds,
+            is_told=is_first,
         )
         if not done.is_good:
             found = answers.remote_error(done.err, url=self.shown_url, branch=branch)
             raise found or _Broken(answers.reason(done.err))
+
+    def _told(self, line: str) -> None:
+        progress, at = answers.progress(line), time.monotonic()
+        if progress and progress != self._progress and at - self._told_at >= PROGRESS_SECONDS:
+            self._progress, self._told_at = progress, at
+            self._on_progress(progress)
 
     def _must(self, arguments: Sequence[str]) -> None:
         done = self._run(arguments)
@@ -244,18 +266,19 @@ class Clone:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         timeout_seconds: float = LOCAL_SECONDS,
+        is_told: bool = False,
     ) -> process.Done:
+        """Run git; where it tells how far it is, the time is that of its silence."""
         login = credentials.login(
             self.remote.url, self.remote.credentials, self._folder, authority=self.remote.authority
         )
         settings = [word for setting in (*_SETTINGS, *login.settings) for word in ("-c", setting)]
+        words, surroundings = [*settings, *arguments], {**credentials.environment(login), **(env or {})}
         try:
-            done = process.run(
-                [*settings, *arguments],
-                timeout_seconds=timeout_seconds,
-                env={**credentials.environment(login), **(env or {})},
-                stdin=stdin,
-            )
+            if is_told:
+                done = process.run_told(words, silent_seconds=timeout_seconds, on_line=self._told, env=surroundings)
+            else:
+                done = process.run(words, timeout_seconds=timeout_seconds, env=surroundings, stdin=stdin)
         except GitUnavailable as err:
             raise GitUnavailable(f"{self.shown_url}: {err}") from err
         return process.Done(code=done.code, out=done.out, err=self._cleaner.clean(done.err))

@@ -1,4 +1,4 @@
-"""One run of git: arguments and input in, exit code and output back, always within a deadline.
+"""One run of git: arguments and input in, exit code and output back, within a deadline or while it tells how far it is.
 
 Git starts programs of its own (ssh, HTTP, hooks, gpg), and they hold its output open. So it gets a session of its own:
 past the deadline all of them end together, and none can ask at somebody's terminal. What an answer means is not known
@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import selectors
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +28,11 @@ from seatrial.adapters.git.errors import GitUnavailable
 
 GOODBYE_SECONDS: Final = 2.0
 """How long git may take to remove its lock files once it is told to stop."""
+LINES_MAX: Final = 100
+"""Of what git tells on its way, so many lines are kept: what went wrong is said last."""
+CHUNK_BYTES: Final = 65_536
+_LINE_ENDS: Final = re.compile(rb"[\r\n]")
+"""Progress is written over itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +65,7 @@ def run(
     stdin: bytes = b"",
 ) -> Done:
     """Run git to its end; GitUnavailable when there is no git, or no end within the time given."""
-    try:
-        process = subprocess.Popen(
-            ["git", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-            start_new_session=True,
-        )
-    except FileNotFoundError as err:
-        raise GitUnavailable("git is not installed. Install it, or work without a repository.") from err
+    process = _started(arguments, env)
     try:
         out, err_bytes = process.communicate(stdin, timeout=timeout_seconds)
     except subprocess.TimeoutExpired as err:
@@ -77,6 +75,70 @@ def run(
         _end(process)
         raise
     return Done(code=process.returncode, out=out, err=err_bytes.decode("utf-8", errors="replace"))
+
+
+def run_told(
+    arguments: Sequence[str],
+    *,
+    silent_seconds: float,
+    on_line: Callable[[str], None],
+    env: Mapping[str, str] | None = None,
+) -> Done:
+    """Run git to its end, however far that is, each line of its error output told as it comes.
+
+    GitUnavailable when there is no git, or it said nothing for so long.
+    """
+    process = _started(arguments, env)
+    try:
+        out, err = _listened(process, silent_seconds, on_line)
+    except BaseException:
+        _end(process)
+        raise
+    return Done(code=process.returncode, out=out, err=err)
+
+
+def _listened(
+    process: subprocess.Popen[bytes], silent_seconds: float, on_line: Callable[[str], None]
+) -> tuple[bytes, str]:
+    assert process.stdin is not None  # noqa: S101  for the type checker
+    assert process.stdout is not None  # noqa: S101
+    assert process.stderr is not None  # noqa: S101
+    process.stdin.close()
+    out, lines, rest = b"", deque[str](maxlen=LINES_MAX), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stderr, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(silent_seconds)
+            if not ready:
+                raise GitUnavailable(f"git said nothing for {silent_seconds:g} s. Try again.")
+            for key, _ in ready:
+                read = os.read(key.fd, CHUNK_BYTES)
+                if not read:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is process.stdout:
+                    out += read
+                else:
+                    *told, rest = _LINE_ENDS.split(rest + read)
+                    for line in (each.decode("utf-8", errors="replace") for each in told if each.strip()):
+                        lines.append(line)
+                        on_line(line)
+    process.wait(silent_seconds)
+    return out, "\n".join([*lines, rest.decode("utf-8", errors="replace")])
+
+
+def _started(arguments: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            ["git", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            start_new_session=True,
+        )
+    except FileNotFoundError as err:
+        raise GitUnavailable("git is not installed. Install it, or work without a repository.") from err
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -74,10 +74,17 @@ class Repository:
     """One branch of one remote, through a private clone."""
 
     def __init__(
-        self, remote: Remote, folder: Path, *, author: Author | None = None, remote_seconds: float = REMOTE_SECONDS
+        self,
+        remote: Remote,
+        folder: Path,
+        *,
+        author: Author | None = None,
+        remote_seconds: float = REMOTE_SECONDS,
+        on_progress: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`on_progress` is told how far the first clone is."""
         self._remote = remote
-        self._clone = Clone(remote, folder, remote_seconds=remote_seconds)
+        self._clone = Clone(remote, folder, remote_seconds=remote_seconds, on_progress=on_progress)
         self._past = Past(self._clone, remote)
         self._author = author
 
