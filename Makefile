@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser looks
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,12 @@ test: $(READY) lint ## everything, on a real control plane (built once, then cac
 
 test-fast: $(READY) ## everything that needs neither a control plane nor a long search
 	@$(RUN)/python -m pytest tests -m "not cluster and not slow" -q -n auto
+
+test-pythons: $(READY) ## the same on each Python from 3.11 to 3.14 that can be had, each in an environment of its own (PYTHONS="3.12 3.13" TESTS=PATH)
+	@$(RUN)/python -m seatrial_lab.pythons --pythons "$(PYTHONS)" $(TESTS)
+
+audit-dependencies: $(READY) ## known holes and licences of what we ship of others; 11 where not everything could be asked
+	@$(RUN)/python -m seatrial_lab.dependencies
 
 lint: $(READY) ## style, types, import contracts
 	@$(RUN)/ruff check .
@@ -126,4 +132,4 @@ testbed: $(READY) ## start a control plane to try things on
 	@$(RUN)/seatrial testbed up
 
 clean: ## remove the environment and caches of this checkout (not the testbed's binaries)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache
+	rm -rf $(VENV) .pythons .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache
