@@ -83,7 +83,16 @@ async def test_the_process_knows_nothing_of_our_environment(monkeypatch: pytest.
     assert os.environ["KUBECONFIG"] == "/secret"
 
 
-def test_whoever_holds_the_credentials_never_loads_the_library() -> None:
-    code = "import sys, seatrial.controller.main; print('cel' in sys.modules)"
+@pytest.mark.parametrize(
+    "work",
+    [
+        "import seatrial.controller.main",
+        "import asyncio; from tests.adapters.expressions.test_measurer import said; asyncio.run(said('true'))",
+    ],
+    ids=["who is put together", "who has asked"],
+)
+def test_whoever_holds_the_credentials_never_loads_the_library(work: str) -> None:
+    """Nor what comes with it: pydantic, typer and prompt-toolkit."""
+    code = f"{work}; import sys; print({{'cel', 'pydantic', 'typer', 'prompt_toolkit'}} & {{*sys.modules}})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert answer.stdout.strip() == "False"
+    assert answer.stdout.strip() == "set()"

@@ -168,17 +168,26 @@ class Heavy(msgspec.Struct, frozen=True, weakref=True):
     metadata: Meta = Meta()
 
 
+class Light(msgspec.Struct, frozen=True, weakref=True):
+    """What is kept of it."""
+
+    metadata: Meta
+
+
 PAGE, PAGES = 500, 6
 WHOLE: weakref.WeakValueDictionary[int, Heavy] = weakref.WeakValueDictionary()
 """The objects that are held as they arrived."""
+KEPT: weakref.WeakValueDictionary[int, Light] = weakref.WeakValueDictionary()
 
 
-def light(heavy: Heavy) -> Item:
+def light(heavy: Heavy) -> Light:
     WHOLE[id(heavy)] = heavy
-    return Item(metadata=heavy.metadata)
+    kept = Light(metadata=heavy.metadata)
+    KEPT[id(kept)] = kept
+    return kept
 
 
-HEAVY: Row[Heavy, Item] = Row(
+HEAVY: Row[Heavy, Light] = Row(
     name="heavy", path=lambda _: "/heavy", model=Heavy, slim=lambda _: light, node=lambda item: item.metadata.name
 )
 
@@ -189,6 +198,9 @@ class Library:
     def __init__(self, server: standin.StandIn) -> None:
         self.version, self.lists, self._server = 7, 0, server
         self.held_whole: list[int] = []
+        self.kept: list[int] = []
+        WHOLE.clear()
+        KEPT.clear()  # of other tests
         server.will(self._answer)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
@@ -197,6 +209,7 @@ class Library:
         page = int(request.query.get("continue", "0"))
         self.lists += page == 0
         self.held_whole.append(len(WHOLE))
+        self.kept.append(len(KEPT))
         names = (f"i{number}" for number in range(page * PAGE, (page + 1) * PAGE))
         more = str(page + 1) if page + 1 < PAGES else ""
         return await standin.gives(
@@ -256,13 +269,14 @@ async def test_a_long_list_keeps_nobody_from_running(server: standin.StandIn, to
 
 
 async def test_a_list_that_says_the_same_holds_nothing_twice(server: standin.StandIn, to_server: Client) -> None:
-    Library(server)
+    library = Library(server)
     async with Streams(to_server, (HEAVY,), HERE) as streams:
         await streams.wait_synced(20)
         await until_watched(streams)
         before = {id(item) for item in streams[HEAVY].store}
         await listed_again(streams)
         assert {id(item) for item in streams[HEAVY].store} == before
+    assert max(library.kept) <= PAGE * PAGES + 1, "but for the one that was just made"
 
 
 async def test_nothing_is_decided_on_a_list_that_is_half_taken_over(server: standin.StandIn, to_server: Client) -> None:
