@@ -8,6 +8,7 @@ Tests: tests/controller/test_health.py
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -97,6 +98,8 @@ def _why(error: OSError | UnicodeError) -> str:
     # asyncio repeats the address in its text, and a failed lookup has numbers of its own.
     if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
+    if "could not bind on any address" in str(error):  # from Python 3.13 on, without the number and with its own tuple
+        return os.strerror(errno.EADDRNOTAVAIL)
     return getattr(error, "strerror", None) or str(error)
 
 

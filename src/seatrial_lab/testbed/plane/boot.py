@@ -44,23 +44,21 @@ class Boot:
             is_leashed=is_leashed,
         )
 
-    def start_api(self) -> None:
-        """Start etcd and the API server, and wait until they answer."""
+    def start_api(self, *more: str) -> None:
+        """Start etcd and the API server, and wait until they answer; `more` are further arguments of the latter."""
         etcd = self._start("etcd", components.etcd(toolchain.find_etcd(), folder=self._folder, ports=self._ports))
         self._wait(etcd, lambda: _answers(self._ports.etcd_client, "/health"))
         policy = self._folder / "audit-policy.json"
         policy.write_text(json.dumps(audit.POLICY), encoding="utf-8")
-        api_server = self._start(
-            "kube-apiserver",
-            components.api_server(
-                self._binaries["kube-apiserver"],
-                folder=self._folder,
-                ports=self._ports,
-                made=self._made,
-                audit_policy=policy,
-                audit_log=self._folder / AUDIT_LOG,
-            ),
+        command = components.api_server(
+            self._binaries["kube-apiserver"],
+            folder=self._folder,
+            ports=self._ports,
+            made=self._made,
+            audit_policy=policy,
+            audit_log=self._folder / AUDIT_LOG,
         )
+        api_server = self._start("kube-apiserver", [*command, *more])
         self._kubeconfig(credentials.ADMIN, self._folder / ADMIN_KUBECONFIG)
         self._wait(api_server, lambda: self._is_healthy(self._ports.api_server, "/readyz"))
 
