@@ -68,7 +68,7 @@ async def home(
     remote, _ = a_remote(tmp_path / "git")
     settings = GitSettings(folder=tmp_path / "clones", permits=Permits.read([Permit.read("/")]), look_seconds=600.0)
     async with Client(NO_CLUSTER, user_agent="test-homes") as client:
-        keeper = Keeper(client, settings, now=lambda: 1000.0)
+        keeper = Keeper(client, settings, now=lambda: 1000.0, is_leader=lambda: True)
         async with keeper.watching(OneRollout(a_rollout(remote))):
             yield keeper
 
@@ -122,7 +122,7 @@ async def protected(
             look_seconds=600.0,
             forges=OneForge(place=place),
         )
-        keeper = Keeper(client, settings, now=lambda: 1000.0)
+        keeper = Keeper(client, settings, now=lambda: 1000.0, is_leader=lambda: True)
 
         async def merge() -> None:
             git(ada.clone, "fetch", "-q", "origin")

@@ -65,6 +65,7 @@ class Watch:
     rollout: models.Rollout | None
     now: float = 1000.0
     changes: int = 0
+    is_leading: bool = True
     bug: Exception | None = None
     """What is raised in the middle of the keeper's work, if anything."""
     endings: list[Ending] = field(default_factory=list)
@@ -104,6 +105,7 @@ async def watching(
             client,
             GitSettings(folder=folder, permits=permits, authorities=authorities, look_seconds=look_seconds),
             now=lambda: watch.now,
+            is_leader=lambda: watch.is_leading,
             tell=watch.endings.append,
         )
         async with watch.keeper.watching(watch):
@@ -451,6 +453,23 @@ async def test_two_controllers_that_write_the_same_step_leave_one_commit(
         for watch in (one, two):
             await watch.until(lambda facts: facts.commit_of(PublishStep.CANARY) == remote.head())
     assert remote.count() == before + 1
+
+
+async def test_who_stopped_leading_while_it_waited_for_its_turn_writes_nothing(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, _ = stage
+    before = remote.count()
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        for act in (CANARY, PROMOTE, BAD):
+            waiting = asyncio.create_task(watch.do(act))
+            watch.is_leading = False
+            assert await waiting == Outcome(action=act, result=Result.STALE, detail="another controller leads by now")
+        assert (remote.count(), remote.git("tag", "--list")) == (before, "")
+
+        watch.is_leading = True
+        assert (await watch.do(CANARY)).result is Result.DONE
+        assert remote.count() == before + 1
 
 
 async def test_what_is_published_already_is_no_failure(stage: tuple[Bare, Person], tmp_path: Path) -> None:

@@ -402,7 +402,7 @@ async def opened(
             force=True,
         )
         settings = GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))]))
-        keeper = Keeper(client, settings, now=time.time)
+        keeper = Keeper(client, settings, now=time.time, is_leader=lambda: True)
         observer = KubeObserver(
             client,
             namespace=OPERATORS,

@@ -80,7 +80,7 @@ class Keeper:
         settings: GitSettings,
         *,
         now: Callable[[], Instant],
-        is_leader: Callable[[], bool] = lambda: True,
+        is_leader: Callable[[], bool],
         tell: supervision.Tell = lambda _: None,
     ) -> None:
         self._client = client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,37 @@ def test_an_address_that_starts_a_program_does_so_on_no_machine(tmp_path: Path, 
     with pytest.raises(GitError, match="not allowed"):
         Repository(Remote(url="https://git.example/x"), tmp_path / "x", author=ROBOT).look(rollout="r")
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("site", "prompt", "answer"),
+    [
+        ("https://git.example/x", "Username for 'https://git.example': ", "robot"),
+        ("https://git.example/x", "Password for 'https://robot@git.example': ", "s3cret"),
+        ("https://git.example:8443/x", "Password for 'https://robot@git.example:8443': ", "s3cret"),
+        ("https://ada@git.example/x", "Password for 'https://ada@git.example': ", "s3cret"),
+        ("https://git.example/x", "Username for 'https://other.example': ", ""),
+        ("https://git.example/x", "Password for 'https://robot@other.example': ", ""),
+        ("https://git.example/x", "Username for 'https://git.example.evil': ", ""),
+        ("https://git.example/x", "Username for 'https://evil-git.example': ", ""),
+        ("https://git.example/x", "Password for 'https://robot@evil-git.example': ", ""),
+        ("https://git.example/x", "Password for 'https://robot@git.example.evil': ", ""),
+        ("https://git.example/x", "Password for 'https://robot@git.example:8443': ", ""),
+        ("https://git.example/x", "Username for 'http://git.example': ", ""),
+        ("https://git.example/x", "Password for 'http://robot@git.example': ", ""),
+        ("https://git.example/x", "Enter passphrase for key '/home/robot/.ssh/id': ", ""),
+        ("https://git.example/x", "", ""),
+    ],
+)
+def test_the_script_that_git_asks_answers_for_the_site_of_the_remote_alone(
+    tmp_path: Path, site: str, prompt: str, answer: str
+) -> None:
+    (tmp_path / "username").write_text("robot")
+    (tmp_path / "password").write_text("s3cret")
+    environment = credentials.environment(credentials.login(site, tmp_path, tmp_path))
+    script = [environment["GIT_ASKPASS"], prompt]
+    asked = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
+    assert (asked.stdout, asked.stderr, asked.returncode == 0) == (answer, "", bool(answer))
 
 
 @pytest.fixture

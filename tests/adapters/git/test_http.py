@@ -170,6 +170,18 @@ def test_a_redirect_within_the_host_does_not_reach_what_was_not_named(server: Gi
     assert {request.path.partition("?")[0] for request in server.requests} == {"/named/fleet.git/info/refs"}
 
 
+def test_another_host_that_the_machine_sends_us_to_asks_in_vain(
+    server: GitServer, tmp_path: Path, bare_machine: Path
+) -> None:
+    """A line in the configuration of the machine is enough; what is said there must not be said to us."""
+    with GitServer(root=tmp_path, password="another") as other:
+        bare_machine.write_text(f'[url "{other.url}/"]\n\tinsteadOf = {server.url}/\n')
+        with pytest.raises(GitRefused, match="does not let us in"):
+            over_http(server, tmp_path, secret(tmp_path)).look(rollout="r")
+        assert other.requests
+        assert {request.authorization for request in other.requests} == {""}
+
+
 def test_a_push_that_is_too_late_is_stale_over_http_too(server: GitServer, remote: Bare, tmp_path: Path) -> None:
     ada = remote.person()
 

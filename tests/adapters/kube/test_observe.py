@@ -89,6 +89,11 @@ class Kinds:
         """Let the watch of a path tell of a change."""
         self.changes[path].put_nowait(json.dumps({"type": kind, "object": thing}).encode() + b"\n")
 
+    def cut(self, path: str) -> None:
+        """Close the watch of a path without a word, and answer no further list of it."""
+        self.forbidden.add(path)
+        self.changes[path].put_nowait(b"")
+
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.path in self.forbidden:
             return await standin.refuses(403, "Forbidden", "not for you")(request)
@@ -100,8 +105,9 @@ class Kinds:
             return await standin.gives(listing)(request)
         response = web.StreamResponse()
         await response.prepare(request)
-        while True:
-            await response.write(await self.changes[request.path].get())
+        while change := await self.changes[request.path].get():
+            await response.write(change)
+        return await standin.cuts(request)
 
 
 @asynccontextmanager
@@ -192,6 +198,23 @@ async def test_a_stream_is_heard_of_again_after_any_step_of_the_clock(monkeypatc
                 seen = await until(observer, lambda seen, name=name: name in seen.nodes)  # type: ignore[misc]
                 heard_at = next(stream.heard_at for stream in seen.freshness if stream.source == "nodes")
                 assert abs(time.time() - heard_at) < 60
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(keys.NODES, "nodes"), (keys.PODS, "pods"), (REVISIONS, "controllerrevisions"), (keys.ROLLOUTS, "gpurollouts")],
+)
+async def test_after_a_cut_nobody_says_that_what_was_seen_is_fresh(path: str, name: str) -> None:
+    """It may have been restored from a backup meanwhile; that the last word was a second ago is no comfort."""
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        assert why_blind(before, builders.an_intent(), time.time()) is None
+        assert all(stream.is_synced for stream in before.freshness)
+        kinds.cut(path)
+        lost = await until(observer, lambda seen: not all(stream.is_synced for stream in seen.freshness))
+    assert [stream.source for stream in lost.freshness if not stream.is_synced] == [name]
+    assert why_blind(lost, builders.an_intent(), time.time()) is not None
 
 
 async def test_it_is_seen_whether_a_rollout_is_guarded_and_whether_it_was_deleted() -> None:

@@ -2,7 +2,7 @@
 
 With them, where a failed node is to be tried again, the one value of NVIDIA's state label that people set by hand, too.
 Bound to the version that was looked at, so a label that a person sets in between is never taken for ours. Tests:
-tests/adapters/kube/test_marking.py, test_execute_campaign.py, tests/e2e/test_act_conformance.py
+tests/adapters/kube/test_marking.py, test_execute_bound.py, tests/e2e/test_act_conformance.py
 """
 
 from __future__ import annotations

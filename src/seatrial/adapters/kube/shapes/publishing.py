@@ -3,7 +3,8 @@
 Law of this file: a write names the fields it changes, and our note of it, and no other; it is bound to the resource
 as it was looked at. The server is asked to refuse what it does not know (fieldValidation=Strict): by default it would
 drop a field such as `spec.driver.nodeSelector` with a warning, and a canary would be the whole fleet. What it then says
-it has stored is compared with what was asked. Tests: tests/adapters/kube/test_execute_campaign.py
+it has stored is compared with what was asked. Tests:
+tests/adapters/kube/test_execute_bound.py, test_execute_campaign.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 One act needs a second request that does not repeat the first: one joins a NodeMaintenance as the first or as a further
 one. Whoever sends an act here (run/routing.py) has asked whether we lead; where time has passed, it is asked again.
-Tests: tests/adapters/kube/test_execute.py, test_execute_real.py, test_execute_campaign.py and tests/e2e/.
+Tests: tests/adapters/kube/test_execute.py, test_execute_bound.py, test_execute_campaign.py, test_execute_real.py and
+tests/e2e/.
 """
 
 from __future__ import annotations
