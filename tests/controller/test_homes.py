@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ from seatrial.core.movers import driver_manager
 from seatrial.core.words.commits import message_of
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare, Person, git
+from tests.adapters.kube import standin
+from tests.adapters.kube.versioned import Objects
 from tests.builders import NEW, OLD
 from tests.controller.git_stage import (
     BAD,
@@ -521,6 +525,9 @@ def test_a_note_that_is_not_ours_undoes_nothing(note: str) -> None:
 NAMESPACE, NAME, KEY = "matrix-homes", "gpu-matrix", "matrix.yaml"
 
 
+PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
+
+
 @pytest.fixture(scope="module")
 def place(plane: ControlPlane) -> Iterator[ControlPlane]:
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
@@ -529,19 +536,17 @@ def place(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 class Shelf:
-    """A ConfigMap of the real API server, and who looks at it."""
+    """A ConfigMap of an API server, and who looks at it."""
 
-    def __init__(self, client: Client, plane: ControlPlane) -> None:
+    def __init__(self, client: Client, put: Callable[[dict[str, Any]], None], remove: Callable[[], None]) -> None:
         self.client = client
-        self._plane = plane
+        self.remove = remove
+        self._put = put
 
     def put(self, text: str, **annotations: str) -> None:
         """As somebody does who applies a manifest."""
         metadata: dict[str, Any] = {"name": NAME, "namespace": NAMESPACE, "annotations": annotations}
-        self._plane.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}}])
-
-    def remove(self) -> None:
-        self._plane.kubectl("delete", "configmap", NAME, "-n", NAMESPACE, "--ignore-not-found")
+        self._put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}})
 
     def home(self, rollout: str = ROLLOUT, entry: str = "canary") -> ConfigMapHome:
         return ConfigMapHome(self.client, rollout=rollout, namespace=NAMESPACE, name=NAME, key=KEY, entry=entry)
@@ -553,17 +558,36 @@ class Shelf:
         return (await self.found()).data[KEY]
 
 
-@pytest.fixture
-async def shelf(place: ControlPlane) -> AsyncIterator[Shelf]:
-    config = configs.load_config(kubeconfig=str(place.kubeconfig), environ={})
+@asynccontextmanager
+async def really(plane: ControlPlane) -> AsyncIterator[Shelf]:
+    config = configs.load_config(kubeconfig=str(plane.kubeconfig), environ={})
     async with Client(config, user_agent="test-homes") as opened:
-        made = Shelf(opened, place)
+        remove = partial(plane.kubectl, "delete", "configmap", NAME, "-n", NAMESPACE, "--ignore-not-found")
+        yield Shelf(opened, lambda thing: plane.apply([thing]), lambda: void(remove()))
+
+
+@asynccontextmanager
+async def stood_in() -> AsyncIterator[Shelf]:
+    there = Objects()
+    async with standin.running() as server, Client(server.config(), user_agent="test-homes") as opened:
+        server.will(there.answer)
+        yield Shelf(opened, lambda thing: void(there.put(PATH, thing)), lambda: there.remove(PATH))
+
+
+def void(_: object) -> None:
+    """What was answered is of no interest."""
+
+
+@pytest.fixture(params=["stand-in", pytest.param("real", marks=pytest.mark.cluster)])
+async def shelf(request: pytest.FixtureRequest) -> AsyncIterator[Shelf]:
+    """The same of both: the stand-in is held against the real server."""
+    opened = stood_in() if request.param == "stand-in" else really(request.getfixturevalue("place"))
+    async with opened as made:
         made.remove()
         made.put(matrix_of())
         yield made
 
 
-@pytest.mark.cluster
 async def test_a_config_map_is_promoted_once_and_taken_back(shelf: Shelf) -> None:
     home = shelf.home()
     await home.do(PROMOTE)
@@ -599,7 +623,6 @@ async def test_a_matrix_that_no_annotation_could_hold_is_promoted_and_taken_back
     assert await shelf.text() == text
 
 
-@pytest.mark.cluster
 async def test_a_config_map_that_somebody_changed_goes_on_once_it_is_put_right(shelf: Shelf) -> None:
     home = shelf.home()
     await home.do(PROMOTE)
@@ -627,7 +650,6 @@ async def test_what_somebody_changed_beside_the_promotion_stays_when_it_is_taken
     assert await shelf.text() == matrix_of().replace("status: testing", "status: tried")
 
 
-@pytest.mark.cluster
 async def test_a_config_map_that_changed_between_reading_and_writing_is_left_alone(shelf: Shelf) -> None:
     read = await shelf.found()
     shelf.put(matrix_of(canary="590.44.01"))
@@ -640,7 +662,6 @@ async def test_a_config_map_that_changed_between_reading_and_writing_is_left_alo
     assert await shelf.text() == matrix_of()
 
 
-@pytest.mark.cluster
 async def test_a_config_map_that_is_gone_is_a_problem_and_keeps_nobody_from_ending(shelf: Shelf) -> None:
     shelf.remove()
     home = shelf.home()
@@ -651,7 +672,6 @@ async def test_a_config_map_that_is_gone_is_a_problem_and_keeps_nobody_from_endi
     assert (await home.look(NOW)).commit_of(PublishStep.BAD)
 
 
-@pytest.mark.cluster
 async def test_notes_of_other_rollouts_stay_and_notes_of_strangers_say_nothing(shelf: Shelf) -> None:
     await shelf.home("first-0").do(BAD)
     shelf_text = await shelf.text()
@@ -664,7 +684,6 @@ async def test_notes_of_other_rollouts_stay_and_notes_of_strangers_say_nothing(s
     assert (await shelf.home("next-6").look(NOW)).steps == ()
 
 
-@pytest.mark.cluster
 async def test_a_config_map_publishes_nothing_and_a_repository_beside_it_does(
     shelf: Shelf, stage: tuple[Bare, Person]
 ) -> None:
@@ -681,7 +700,6 @@ async def test_a_config_map_publishes_nothing_and_a_repository_beside_it_does(
     assert (remote.text(PUBLISHED), await shelf.text()) == (policy_of(), matrix_of())
 
 
-@pytest.mark.cluster
 async def test_a_config_map_of_the_production_entry_is_noted_and_not_moved(shelf: Shelf) -> None:
     shelf.put(matrix_of(current=NEW.version, canary="590.44.01"))
     home = shelf.home(entry="production")
