@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -95,6 +95,9 @@ kubernetes-oldest: $(READY) ## chart, manifests, bundles and a short rollout on 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
 
+mutants: $(READY) ## break adapters, controller and run in 400 small ways, and count what tests without a cluster notice (SEED=n SAMPLE=n)
+	@$(RUN)/python -m bench.mutants --seed $(or $(SEED),1) --sample $(or $(SAMPLE),400)
+
 dra-seeds: $(READY) ## restart DRA plugins in 10,000 simulated upgrades, by our criterion and by the one proposed for a Helm hook; kept in bench/results
 	@$(RUN)/python -m bench.dra
 
@@ -132,4 +135,4 @@ testbed: $(READY) ## start a control plane to try things on
 	@$(RUN)/seatrial testbed up
 
 clean: ## remove the environment and caches of this checkout (not the testbed's binaries)
-	rm -rf $(VENV) .pythons .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache
+	rm -rf $(VENV) .pythons .mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache

@@ -1,0 +1,114 @@
+"""What is not edited, and why: nobody should have to write a test for it.
+
+Law of this file: a rule is about a kind of code and has a reason; one place that changes nothing is an entry of
+equivalents.toml. Texts are not edited anywhere: what people read is held by tests/words. Tests:
+tests/mutants/test_edits.py
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Final
+
+FILES: Final = {"src/seatrial/controller/log.py": "all of it is the log"}
+
+_LOG: Final = re.compile(r"_?(log|logger|logging)")
+_ARGUMENTS: Final = {
+    "encoding": "the machines we run on speak UTF-8 without being told",
+    "errors": "how bytes that are no text are shown",
+    "strict": "whether two lists that are made together are as long as each other",
+    "name": "what a task, a thread or a stream is called in a traceback",
+    "user_agent": "what we are called in the server's log",
+}
+_PATIENCE: Final = re.compile(r".*_SECONDS|[a-z_]*_seconds|SECONDS", re.DOTALL)
+
+
+def is_patience(name: str) -> bool:
+    """Whether a name is that of how long we are patient: one second more or less is nothing a test can state."""
+    return _PATIENCE.fullmatch(name) is not None
+
+
+def why(node: ast.AST) -> str | None:
+    """Why something, and all that is in it, is left alone; None where it is not."""
+    return next((reason for is_one, reason in _RULES if is_one(node)), None)
+
+
+def is_description(key: ast.expr) -> bool:
+    """Whether an entry of this key is a text of a schema, for people."""
+    return isinstance(key, ast.Constant) and key.value in ("description", "title")
+
+
+def is_of_types(node: ast.BinOp) -> bool:
+    """Whether `A | B` is a union of classes."""
+    return all(isinstance(each, ast.Name) and each.id[:1].isupper() for each in _names(node))
+
+
+def _names(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        return [*_names(node.left), *_names(node.right)]
+    if isinstance(node, ast.Attribute):
+        return [ast.Name(id=node.attr)]
+    return [node]
+
+
+def _is_log(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=func)) | ast.Expr(value=ast.Await(value=ast.Call(func=func))):
+            pass
+        case ast.Call(func=func):
+            pass
+        case _:
+            return False
+    match func:
+        case ast.Attribute(value=ast.Name(id=name)) | ast.Attribute(value=ast.Attribute(attr=name)):
+            return _LOG.fullmatch(name) is not None
+        case _:
+            return False
+
+
+def _is_declared(node: ast.AST) -> bool:
+    match node:
+        case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")) | ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+        case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar" | "NewType" | "ParamSpec"))):
+            return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+        case _:
+            return False
+
+
+def _is_never(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="assert_never"))) | ast.Assert():
+            return True
+        case _:
+            return False
+
+
+def _is_patience(node: ast.AST) -> bool:
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.keyword(arg=str(name)):
+            return is_patience(name) and isinstance(node.value, ast.Constant)
+        case _:
+            return False
+
+
+def _is_named(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg in _ARGUMENTS
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr)
+
+
+_RULES: Final[tuple[tuple[Callable[[ast.AST], bool], str], ...]] = (
+    (_is_text, "a text, and what is put into it, is for people"),
+    (_is_log, "the log is for people"),
+    (_is_declared, "said to the type checker"),
+    (_is_never, "cannot be reached, or nobody would be told"),
+    (_is_patience, "how long we are patient"),
+    (_is_named, "an argument that only names or spells something"),
+)
