@@ -8,6 +8,7 @@ by tests/controller/test_homes.py; what is written here is taken by one in tests
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -71,6 +72,10 @@ class Objects:
         path = request.path.removesuffix("/status")
         if path in self._objects:
             return await self._about(request, path, json.loads(await request.read() or b"{}"))
+        if path.endswith("/eviction") and request.method == "POST":
+            pod, sent = path.removesuffix("/eviction"), json.loads(await request.read())
+            if pod in self._objects:
+                return await self._evict(request, pod, sent.get("deleteOptions", {}).get("preconditions", {}))
         if request.method == "POST":
             return await self._create(request, json.loads(await request.read()))
         if not self.under(path) and path not in self._kinds:
@@ -80,7 +85,9 @@ class Objects:
         items = [each for each in self.under(path) if _is_selected(each, request.query)]
         return await standin.gives({"metadata": {"resourceVersion": str(self._version)}, "items": items})(request)
 
-    async def _about(self, request: web.Request, path: str, sent: Thing) -> web.StreamResponse:
+    async def _about(self, request: web.Request, path: str, sent: Any) -> web.StreamResponse:
+        if isinstance(sent, list):
+            return await self._patch(request, path, sent)
         held = self._objects[path]["metadata"]
         asked = sent.get("preconditions", {}) if request.method == "DELETE" else sent.get("metadata", {})
         for field in ("uid", "resourceVersion"):
@@ -95,6 +102,27 @@ class Objects:
         if request.method == "PUT":
             self.put(path, sent)
         return await standin.gives(self._objects[path])(request)
+
+    async def _patch(self, request: web.Request, path: str, steps: list[Thing]) -> web.StreamResponse:
+        """A JSON patch, RFC 6902, as far as it tests values and takes them away."""
+        changed = copy.deepcopy(self._objects[path])
+        for step in steps:
+            *parents, last = (each.replace("~1", "/") for each in step["path"].split("/")[1:])
+            place = changed
+            for name in parents:
+                place = place[name]
+            if last not in place or (step["op"] == "test" and place[last] != step["value"]):
+                return await standin.refuses(422, "Invalid", "the server rejected our request due to an error")(request)
+            if step["op"] == "remove":
+                del place[last]
+        self.put(path, changed)
+        return await standin.gives(self._objects[path])(request)
+
+    async def _evict(self, request: web.Request, pod: str, asked: Thing) -> web.StreamResponse:
+        if asked.get("uid") not in (None, self._objects[pod]["metadata"]["uid"]):
+            return await standin.refuses(409, "Conflict", "it is another pod")(request)
+        self.remove(pod)
+        return await standin.gives({}, code=201)(request)
 
     async def _create(self, request: web.Request, sent: Thing) -> web.StreamResponse:
         if request.path not in self._kinds and not self.under(request.path):
@@ -122,13 +150,22 @@ class Objects:
 
 
 def _is_selected(thing: Thing, query: Mapping[str, str]) -> bool:
-    """Whether a list asks for an object: by its name, and by labels that it has to have."""
-    _, _, name = query.get("fieldSelector", "").partition("metadata.name=")
-    if name and thing["metadata"]["name"] != name:
-        return False
-    asked = [each.partition("=")[::2] for each in filter(None, query.get("labelSelector", "").split(","))]
+    """Whether a list asks for an object: by fields, and by labels that it has to have."""
     labels = thing["metadata"].get("labels", {})
-    return all(key in labels and value in ("", labels[key]) for key, value in asked)
+    fields, asked = (
+        [each.partition("=")[::2] for each in filter(None, query.get(name, "").split(","))]
+        for name in ("fieldSelector", "labelSelector")
+    )
+    return all(_field(thing, path) == value for path, value in fields) and all(
+        key in labels and value in ("", labels[key]) for key, value in asked
+    )
+
+
+def _field(thing: Thing, path: str) -> Any:
+    found: Any = thing
+    for name in path.split("."):
+        found = found.get(name, {})
+    return found
 
 
 def _is_under(listed: str, path: str) -> bool:
