@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ PROGRESS_SECONDS = 30.0
 def main() -> int:
     """Draw, measure, try, count."""
     asked = _asked()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop; the next run goes on from here"))
     texts = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for folder in reach.EDITED
@@ -120,9 +122,14 @@ def _tried(sample: list[Mutant], choice: Choice, rooms: list[Room], notes: Notes
         else:
             verdicts[mutant.name] = found
     progress = _Progress(verdicts, len(sample))
-    with ThreadPoolExecutor(len(rooms)) as workers:
+    workers = ThreadPoolExecutor(len(rooms))
+    try:
         for ended in [workers.submit(_work, room, due, choice, notes, progress) for room in rooms]:
             ended.result()
+    finally:
+        for room in rooms:  # who is told to stop does not wait for what is being tried
+            room.close()
+        workers.shutdown()
     progress.end()
     return [verdicts[mutant.name] for mutant in sample]
 

@@ -22,7 +22,9 @@ _ARGUMENTS: Final = {
     "name": "what a task, a thread or a stream is called in a traceback",
     "user_agent": "what we are called in the server's log",
 }
-_PATIENCE: Final = re.compile(r".*_SECONDS|[a-z_]*_seconds|SECONDS", re.DOTALL)
+_PATIENCE: Final = re.compile(r"[A-Z_]*SECONDS[A-Z_]*|[a-z_]*_seconds")
+_BOUND: Final = re.compile(r"[A-Z_]*(MAX|BYTES|LENGTH)[A-Z_]*")
+FAR: Final = 50
 
 
 def is_patience(name: str) -> bool:
@@ -90,10 +92,29 @@ def _is_never(node: ast.AST) -> bool:
 
 def _is_patience(node: ast.AST) -> bool:
     match node:
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.keyword(arg=str(name)):
-            return is_patience(name) and isinstance(node.value, ast.Constant)
+        case ast.keyword(arg=str(name), value=ast.Constant()):
+            return is_patience(name)
         case _:
-            return False
+            return any(map(is_patience, _declared(node)))
+
+
+def _is_far(node: ast.AST) -> bool:
+    value = getattr(node, "value", None)
+    if not isinstance(value, ast.expr) or not any(_BOUND.fullmatch(name) for name in _declared(node)):
+        return False
+    numbers = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant)]
+    return any(isinstance(each, int | float) and each >= FAR for each in numbers)
+
+
+def _declared(node: ast.AST) -> list[str]:
+    """The names that a statement gives to constants."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+            return [name]
+        case ast.Assign(targets=[ast.Tuple(elts=names)]):
+            return [each.id for each in names if isinstance(each, ast.Name)]
+        case _:
+            return []
 
 
 def _is_named(node: ast.AST) -> bool:
@@ -110,5 +131,6 @@ _RULES: Final[tuple[tuple[Callable[[ast.AST], bool], str], ...]] = (
     (_is_declared, "said to the type checker"),
     (_is_never, "cannot be reached, or nobody would be told"),
     (_is_patience, "how long we are patient"),
+    (_is_far, "a bound far beyond what is usual: one more or less is nothing a test can state"),
     (_is_named, "an argument that only names or spells something"),
 )

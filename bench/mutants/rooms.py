@@ -93,7 +93,7 @@ class Room:
         """Nothing of it stays."""
         if self._server is not None:
             with suppress(OSError):
-                self._server.kill()
+                self._server.terminate()
             self._server.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -28,6 +28,7 @@ _BEFORE: Final = (
 _CORE: Final = "seatrial.core"
 _EDITED: Final = ("seatrial.adapters", "seatrial.controller", "seatrial.run")
 _NOT_ASKED: Final = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
+_PARENT: Final = os.getppid()
 MEMORY_BYTES: Final = 6 * 2**30
 FILE_BYTES: Final = 2**30
 TOLD_MAX: Final = 2000
@@ -59,6 +60,7 @@ def main() -> None:
         _import(module.name)
     early = [name for name in sys.modules if name.startswith(_EDITED)]
     assert not early, f"{early} would not be imported afresh"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     print("ready", file=answers, flush=True)
@@ -100,22 +102,25 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
 def _waited(child: int, until: float) -> int | None:
     """How the child ended; None where it had to be ended, with all that it started."""
     code: int | None = None
-    while time.monotonic() < until:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            code = os.waitstatus_to_exitcode(status)
-            break
-        time.sleep(LOOK_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # whatever it has left behind
-    if code is None:
-        os.waitpid(child, 0)
+    try:
+        while code is None and time.monotonic() < until:
+            if os.getppid() != _PARENT:
+                sys.exit("whoever asked is gone")
+            time.sleep(LOOK_SECONDS)
+            ended, status = os.waitpid(child, os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status) if ended else None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # whatever it has left behind
+        if code is None:
+            os.waitpid(child, 0)
     return code
 
 
 def _be(tests: list[str], temp: Path, told: Path, found: Path) -> None:
     """Run tests as a process of its own, and end."""
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     out = os.open(told, os.O_WRONLY | os.O_CREAT, 0o600)

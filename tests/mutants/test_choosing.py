@@ -43,6 +43,13 @@ def test_where_nobody_runs_the_line_nobody_is_asked() -> None:
     assert Choice([reached("tests/a.py::a", 0.1, 3)], TEXTS).of(a_mutant()) == Chosen()
 
 
+def test_about_a_program_the_tests_are_asked_that_it_names() -> None:
+    """It runs in a process of its own, where nobody sees which lines."""
+    text = f'{TEXTS[FILE]}\n\nif __name__ == "__main__":\n    f(1)\n'
+    own, other = reached("tests/adapters/test_lamp.py::a", 0.1, 3), reached("tests/a.py::a", 0.1, 3)
+    assert asked(Choice([own, other], {FILE: text}).of(a_mutant())) == ["tests/adapters/test_lamp.py::a"]
+
+
 def test_about_what_is_run_at_import_those_are_asked_who_run_the_file_or_else_its_importers() -> None:
     above = reached("tests/adapters/test_lamp.py::a", 0.1, 4)
     assert asked(Choice([above], TEXTS).of(a_mutant(TABLE))) == ["tests/adapters/test_lamp.py::a"]

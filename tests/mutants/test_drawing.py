@@ -23,6 +23,15 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one() -> None:
     assert names(1, 80)[:20] == names(1, 20)
 
 
+def test_a_sample_stays_nearly_the_same_when_the_code_changes_a_little() -> None:
+    text = "".join(f"def f{number}(a):\n    return a == {number}\n" for number in range(50))
+    before, after = (
+        {(each.within, each.edit, each.before, each.after) for each in islice(drawn({"f.py": some}, 1), 50)}
+        for some in (text, f"import b\n{text}def g(a):\n    return a\n")
+    )
+    assert len(before & after) >= 48
+
+
 def test_every_file_has_its_share_to_within_one() -> None:
     for seed in range(20):
         found = Counter(each.file for each in islice(drawn(TEXTS, seed), 50))  # a third of 150

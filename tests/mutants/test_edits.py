@@ -88,6 +88,9 @@ def test_a_condition_of_several_parts_is_turned_round_part_by_part() -> None:
         "X: TypeAlias = A | B",
         "def f(a: int | None) -> dict[str, int]: ...",
         "WAIT_SECONDS: Final = 30.0",
+        "PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.5, 1.0",
+        "READ_BYTES_MAX: Final = 32 * 1024",
+        "NAME_MAX: Final = 63",
         "def f(*, wait_seconds: float = 30.0): ...",
         "@dataclass(frozen=True, slots=True)\nclass A:\n    a: int",
         "class A(Model, frozen=True):\n    a: str",
@@ -104,6 +107,10 @@ def test_what_nobody_should_be_asked_to_test_is_left_alone(text: str) -> None:
 def test_what_only_names_or_spells_something_is_left_alone() -> None:
     found = edits("x = open(a, encoding=b, mode=c)")
     assert found == {("argument", "mode=c", "")}
+
+
+def test_a_small_count_is_what_it_is() -> None:
+    assert edits("ROLLOUTS_MAX: Final = 5") == {("number", "5", "6"), ("number", "5", "4")}
 
 
 def test_a_union_of_classes_is_no_arithmetic_and_one_of_sets_is() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from bench.mutants.choosing import Choice
 from bench.mutants.counting import Verdict
 from bench.mutants.edits import Mutant, mutants_of
 from bench.mutants.reach import Reached
-from bench.mutants.rooms import Room
+from bench.mutants.rooms import Room, RoomGone
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE, TESTS = "src/seatrial/adapters/kube/shapes/marking.py", "tests/adapters/kube/test_marking.py"
@@ -74,6 +76,28 @@ def test_who_does_not_end_is_ended_with_all_that_he_started(room: Room) -> None:
     assert (answer.is_over_time, answer.failed) == (True, "")
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert "left-behind" not in running
+
+
+def test_a_room_that_is_closed_takes_everything_along(tmp_path: Path) -> None:
+    closed = Room(tmp_path / "it", ROOT, Path(sys.prefix))
+    (closed.work / "tests" / "test_hanging.py").write_text(
+        "import subprocess, sys\n\n\ndef test_it():\n"
+        "    subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)', 'closed-behind'])\n"
+    )
+
+    def is_running() -> bool:
+        return "closed-behind" in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+    with ThreadPoolExecutor(1) as other:
+        asked = other.submit(closed.ask, ["tests/test_hanging.py"], 60.0)
+        until = time.monotonic() + 30.0
+        while not is_running() and time.monotonic() < until:
+            time.sleep(0.05)
+        closed.close()
+        with pytest.raises(RoomGone):
+            asked.result(30.0)
+    assert not is_running()
+    assert not closed.work.exists()
 
 
 def test_nothing_of_whoever_asked_can_be_reached_from_a_room(room: Room) -> None:
