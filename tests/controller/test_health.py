@@ -208,3 +208,4 @@ async def test_an_address_this_machine_does_not_have_is_said(patient: Patient, h
             pass
     assert str(caught.value).startswith(f"Cannot listen on {host}:0: ")
     assert why in str(caught.value)
+    assert "None" not in str(caught.value)

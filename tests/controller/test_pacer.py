@@ -87,3 +87,24 @@ async def test_what_a_leader_before_us_left_is_taken_away_once_we_lead() -> None
         ("PATCH", "/api/v1/nodes/n7"),
         ("GET", "/api/v1/nodes"),
     ]
+
+
+@pytest.mark.parametrize(("is_leader", "count"), [(True, 1), (False, 0)])
+async def test_at_the_end_it_looks_for_what_may_be_left_and_only_who_leads_does(is_leader: bool, count: int) -> None:
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+        server.will(standin.gives(a_list()))
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: is_leader):
+            pass
+    assert [seen.verb for seen in server.seen] == ["GET"] * count
+
+
+async def test_who_has_swept_and_written_nothing_since_does_not_look_again_at_the_end() -> None:
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+        server.will(standin.gives(a_list()))
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: True) as pacer:
+            pacer.take(a_report(RolloutPhase.DONE))
+            await server.until(1)
+            pacer.take(a_report(RolloutPhase.DONE))
+            for _ in range(50):  # the answer has come, and is taken
+                await asyncio.sleep(0.002)
+    assert len(server.seen) == 1

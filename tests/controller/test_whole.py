@@ -94,7 +94,10 @@ class Stage:
 
 @pytest.fixture
 def stage(server: standin.StandIn, tmp_path: Path) -> Stage:
-    there = Objects(LEASES, EVENTS, keys.ROLLOUTS, keys.events_path(objects.NAMESPACE))
+    there = Objects(
+        *(LEASES, EVENTS, keys.ROLLOUTS, keys.ACCESS_REVIEWS, keys.events_path(objects.NAMESPACE)),
+        *(keys.jobs_path(HOME), keys.pods_path(HOME), keys.events_path(HOME)),
+    )
     for name in ("n1", "n2"):
         there.put(f"{keys.NODES}/{name}", objects.a_node(name))
         for pod in (objects.a_driver_pod(name), objects.a_validator_pod(name)):
@@ -177,6 +180,16 @@ async def test_who_finds_another_in_the_lead_writes_nothing_and_says_who_it_is(s
     assert stage.writes() == []
     assert stage.holder == "somebody-else"
     assert "standing by holder=somebody-else" in stage.out.getvalue()
+
+
+async def test_what_a_campaign_will_need_is_asked_before_it_begins_and_what_it_may_not_is_told(stage: Stage) -> None:
+    """Of the stand-in nobody may anything: it does not say that somebody may."""
+    stage.cluster.put(ROLLOUT, objects.a_rollout(canary={}))
+    async with running(stage, gates_namespace=HOME):
+        await stage.until(lambda: "may not" in json.dumps(stage.cluster.get(ROLLOUT).get("status", {})))
+        asked = [review["spec"]["resourceAttributes"] for review in stage.cluster.under(keys.ACCESS_REVIEWS)]
+        assert {"nodes"} <= {each["resource"] for each in asked if each["verb"] == "patch"}, asked
+        assert not is_cordoned(stage)
 
 
 # ── pass after pass ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import MakePool, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     EvictPods,
@@ -17,9 +19,13 @@ from seatrial.core.actions.on_nodes import (
     RestartPod,
 )
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.model.campaign import PublishStep, SourceFacts, Via
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts
+from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Result
@@ -125,6 +131,98 @@ def test_an_answered_act_is_not_repeated_until_the_view_shows_the_change(
 ) -> None:
     memory = after(Outcome(action=action, result=result))
     assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": until(action, result)}
+    assert memory.recall(changed, frozenset(), NOW).busy == {}
+
+
+# ── what a campaign did outside of the nodes ─────────────────────────────────────────────────────────────────────────
+
+POLICY = "ClusterPolicy/gpu"
+BODY = "<!-- seatrial: 0123456789ab -->"
+GATE = Gate(name="nccl", image="nccl:1")
+
+
+def at_home(*steps: PublishStep, tag: str = "", requests: tuple[tuple[PublishStep, Request], ...] = ()) -> Snapshot:
+    known = SourceFacts(steps=tuple((step, "c0ffee") for step in steps), tag=tag, requests=requests)
+    return replace(SEEN, source=known)
+
+
+def a_request(state: RequestState, mark: str = mark_in(BODY)) -> tuple[PublishStep, Request]:
+    request = Request(branch="b", number=1, url="u", state=state, mark=mark)
+    return PublishStep.CANARY, request
+
+
+def carrying(version: str, note: str) -> Snapshot:
+    carriers = (Carrier(name=POLICY, version=version, note=note),)
+    return replace(SEEN, operator=OperatorFacts(kind=POLICY, carriers=carriers))
+
+
+def with_pool(**fields: Any) -> Snapshot:
+    return replace(SEEN, machine_pools=(MachinePool(name="gpu", **fields),))
+
+
+def measured(**changes: Any) -> Snapshot:
+    said: dict[str, Any] = {"gate": "nccl", "node": "n1", "round": 1, "attempt": 1, "verdict": GateVerdict.PENDING}
+    return replace(SEEN, measurements=(Measurement(**said | changes),))
+
+
+DIRECT = Publish(rollout="r", step=PublishStep.CANARY, versions=((POLICY, "580"),), via=Via.DIRECT, note="r/canary")
+PROBE = StartProbe(rollout="r", gate=GATE, node="n1", round=1, attempt=1)
+OUTSIDE: list[tuple[Action, Snapshot, Snapshot]] = [
+    (DIRECT, carrying("570", "r/canary"), carrying("580", "r/canary")),
+    (DIRECT, carrying("580", "another"), carrying("580", "r/canary")),
+    (replace(DIRECT, via=Via.GIT), at_home(), at_home(PublishStep.CANARY)),
+    (
+        RevertCommits(rollout="r", commits=("c0ffee",), driver="580"),
+        at_home(PublishStep.CANARY),
+        at_home(PublishStep.REVERT),
+    ),
+    (MarkBad(rollout="r", driver="580", why="x"), at_home(), at_home(PublishStep.BAD)),
+    (Promote(rollout="r", date="d", tag_base="v"), at_home(tag="v"), at_home(PublishStep.PROMOTION, tag="v")),
+    (
+        Promote(rollout="r", date="d", tag_base="v"),
+        at_home(PublishStep.PROMOTION),
+        at_home(PublishStep.PROMOTION, tag="v"),
+    ),
+    (
+        AskToMerge(rollout="r", step=PublishStep.CANARY, message=Message(body=BODY)),
+        at_home(requests=(a_request(RequestState.OPEN, "another"),)),
+        at_home(requests=(a_request(RequestState.OPEN),)),
+    ),
+    (
+        CloseRequest(rollout="r", step=PublishStep.CANARY),
+        at_home(requests=(a_request(RequestState.OPEN),)),
+        at_home(requests=(a_request(RequestState.CLOSED),)),
+    ),
+    (PROBE, SEEN, measured()),
+    (PROBE, measured(round=2), measured()),
+    (PROBE, measured(attempt=2), measured()),
+    (
+        SetAutoUpgrade(rollout="r", resource=POLICY, value=True),
+        replace(SEEN, operator=OperatorFacts(kind=POLICY, is_auto_upgrading=False)),
+        replace(SEEN, operator=OperatorFacts(kind=POLICY, is_auto_upgrading=True)),
+    ),
+    (MakePool(rollout="r", name="gpu"), SEEN, with_pool()),
+    (RemovePool(rollout="r", name="gpu", expect="1"), with_pool(), SEEN),
+    (PausePool(rollout="r", name="gpu", value=True, expect="1"), with_pool(), with_pool(is_paused=True, paused_by="r")),
+    (
+        PausePool(rollout="r", name="gpu", value=True, expect="1"),
+        with_pool(is_paused=True, paused_by="another"),
+        with_pool(is_paused=True, paused_by="r"),
+    ),
+    (
+        PausePool(rollout="r", name="gpu", value=False, expect="1"),
+        with_pool(is_paused=True, paused_by="r"),
+        with_pool(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("action", "before", "changed"), OUTSIDE)
+def test_what_a_campaign_did_is_not_repeated_until_it_is_seen(
+    action: Action, before: Snapshot, changed: Snapshot
+) -> None:
+    memory = after(Outcome(action=action, result=Result.DONE))
+    assert memory.recall(before, frozenset(), NOW).busy == {action.subject: UNTIL}
     assert memory.recall(changed, frozenset(), NOW).busy == {}
 
 

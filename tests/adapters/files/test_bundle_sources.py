@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.files.facts import sources
 from seatrial.adapters.files.facts.sources import from_layout, from_path
 from seatrial.core.compat.facts.bundles import Bundle, BundleTampered, BundleUnreadable
 from tests.adapters.files.layout import blob, layout
@@ -69,3 +70,12 @@ def test_a_layout_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     ):
         with pytest.raises(BundleUnreadable, match=word):
             from_layout(tmp_path, blob(tmp_path, body)["digest"])
+
+
+def test_a_file_may_be_as_long_as_the_limit_and_no_longer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(FILES["a.yaml"])
+    monkeypatch.setattr(sources, "BYTES_MAX", size)
+    assert dict(from_path(folder / "a.yaml").files) == {"a.yaml": FILES["a.yaml"]}
+    monkeypatch.setattr(sources, "BYTES_MAX", size - 1)
+    with pytest.raises(BundleUnreadable, match=f"has more than {size - 1} bytes"):
+        from_path(folder / "a.yaml")

@@ -373,3 +373,14 @@ def test_taking_a_mark_off_touches_its_lines_only_and_keeps_every_other_comment(
 
 def test_every_alias_in_the_layouts_is_one_the_reader_knows() -> None:
     assert all(component_of(part.value) is part for part in VERSIONS)
+
+
+def test_a_new_component_comes_behind_the_other_components_and_other_things_behind_the_status() -> None:
+    text = 'versions:\n  current:\n    driver: "570.124.06"\n    status: production\n    owner: ada\n'
+    after = set_value(text, Role.PRODUCTION, Component.GPU_OPERATOR, "v25.3.1")
+    assert [line.split(":")[0].strip() for line in after.splitlines()[2:]] == [
+        "driver",
+        "gpu_operator",
+        "status",
+        "owner",
+    ]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube import adoption
-from seatrial.adapters.kube.adoption import ANNOTATIONS, TRIES, AdoptionObserver, NotAdopted, Taken
+from seatrial.adapters.kube.adoption import TRIES, AdoptionObserver, NotAdopted, Taken
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, records
@@ -67,11 +67,20 @@ def classify(seen: NodeSeen, _: Traces) -> Adoption:
 # ── what is found ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("trace", ANNOTATIONS)
+NOTES = {
+    Trace.INITIAL_STATE: keys.INITIAL_STATE_ANNOTATION,
+    Trace.JOBS_TIMER: keys.JOBS_TIMER_ANNOTATION,
+    Trace.VALIDATION_TIMER: keys.VALIDATION_TIMER_ANNOTATION,
+    Trace.REQUESTOR: keys.REQUESTOR_MODE_ANNOTATION,
+    Trace.SKIP_NOTE: keys.SKIPPED_BY_ANNOTATION,
+}
+
+
+@pytest.mark.parametrize("trace", NOTES)
 async def test_every_trace_is_found_by_its_own_annotation(
     cluster: Objects, observer: AdoptionObserver, trace: Trace
 ) -> None:
-    cluster.put(N1, a_node(**dict[str, Any]({ANNOTATIONS[trace]: "x", "kept": "yes"})))
+    cluster.put(N1, a_node(**dict[str, Any]({NOTES[trace]: "x", "kept": "yes"})))
     await observer.look_again("n1")
     assert observer.traces_of("n1") == Traces(found=frozenset({trace}))
     assert observer.traces_of("n2") == Traces()
@@ -151,7 +160,7 @@ async def test_nodes_are_written_as_announced_in_one_write_each(
     cluster: Objects, observer: AdoptionObserver, to_server: Client, server: standin.StandIn
 ) -> None:
     labels = {keys.NVIDIA_STATE_LABEL: "drain-required", keys.SKIP_LABEL: "true", keys.CANARY_LABEL: "old", "kept": "1"}
-    notes = dict.fromkeys(ANNOTATIONS.values(), "x")
+    notes = dict.fromkeys(NOTES.values(), "x")
     cluster.put(N1, a_node(labels=labels, kept="2", **notes))
     await observer.look_again("n1")
     nodes = observer.all_nodes()

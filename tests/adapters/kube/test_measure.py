@@ -56,3 +56,34 @@ async def test_the_image_of_a_driver_is_pulled_wherever_it_comes_from(
     pull = replace(PROBE, gate=Gate(name=PREPULL, image="nvcr.io/nvidia/driver:580", command=("true",), gpus=0))
     outcome = await JobMeasurer(to_server, Rollouts(), images=("example.com/gates/",)).measure(pull)
     assert outcome.result is Result.DONE
+
+
+@pytest.mark.parametrize(
+    ("reply", "result"),
+    [
+        (standin.refuses(404, "NotFound", 'namespaces "seatrial" not found'), Result.FAILED),
+        (standin.refuses(409, "AlreadyExists", "it is there"), Result.DONE),
+        (standin.refuses(409, "Conflict", "the namespace is being terminated"), Result.STALE),
+        (standin.refuses(403, "Forbidden", "exceeded quota"), Result.FAILED),
+    ],
+)
+async def test_how_making_a_job_ended_is_told(
+    server: standin.StandIn, to_server: Client, reply: standin.Reply, result: Result
+) -> None:
+    """Whoever made one of the same name asked the same; a namespace that is missing is not there a moment later."""
+    server.will(reply)
+    assert (await JobMeasurer(to_server, Rollouts()).measure(PROBE)).result is result
+
+
+async def test_what_a_job_needs_is_there_before_it(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({}, code=201))
+    await JobMeasurer(to_server, Rollouts()).measure(replace(PROBE, by_claim=True, gang=("n1", "n2")))
+    assert [seen.path.rpartition("/")[2] for seen in server.seen] == ["resourceclaimtemplates", "services", "jobs"]
+
+
+async def test_of_a_rollout_that_is_gone_nothing_is_measured(server: standin.StandIn, to_server: Client) -> None:
+    class Nobody:
+        def stored_rollout(self, name: str) -> models.Rollout | None: ...
+
+    outcome = await JobMeasurer(to_server, Nobody()).measure(PROBE)
+    assert (outcome.result, outcome.detail, server.seen) == (Result.STALE, "GPURollout spring is gone", [])

@@ -925,12 +925,12 @@ def test_of_two_driver_pods_the_one_that_stays_counts() -> None:
 
 
 def test_of_two_driver_pods_that_stay_the_younger_counts() -> None:
-    older = objects.a_driver_pod(uid="older")
-    younger = objects.a_driver_pod(uid="younger", metadata={"creationTimestamp": "2026-01-09T00:00:00Z"})
+    older = objects.a_driver_pod(uid="b-older")
+    younger = objects.a_driver_pod(uid="a-younger", metadata={"creationTimestamp": "2026-01-09T00:00:00Z"})
     for pods in ((older, younger), (younger, older)):
         driver = joined(*pods).driver
         assert driver is not None
-        assert driver.uid == "younger"
+        assert driver.uid == "a-younger"
 
 
 def test_a_driver_pod_whose_owner_is_unknown_wants_nothing() -> None:

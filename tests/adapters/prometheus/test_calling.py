@@ -101,6 +101,20 @@ async def test_an_answer_that_breaks_off_is_none(scene: Scene) -> None:
     assert "did not answer within 1 s" in await scene.why()
 
 
+async def test_a_query_says_how_long_it_may_take_there_and_less_than_we_wait(scene: Scene) -> None:
+    said: list[str] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        said.append((await request.post()).get("timeout", "none"))  # type: ignore[arg-type]
+        return web.Response(status=500)
+
+    async with serving(handle) as url:
+        place = replace(scene.watcher.place, url=url.removesuffix("/save"))
+        await replace(scene, watcher=replace(scene.watcher, place=place, timeout_seconds=10.0)).look()
+    (seconds,) = {float(each.removesuffix("s")) for each in said}
+    assert 1.0 <= seconds < 10.0
+
+
 async def test_who_does_not_answer_is_not_waited_for(scene: Scene) -> None:
     async def hang(_: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()
