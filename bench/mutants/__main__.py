@@ -49,10 +49,10 @@ def main() -> int:
     wanted = {file: text for file, text in texts.items() if asked.file in file}
     sample = list(islice(drawn(wanted, asked.seed), asked.sample))
     began = time.monotonic()
+    known, notes = reach.Kept(KEPT / "reach.json", ROOT), _notes(asked.anew)  # what the rooms are copied from
     with ExitStack() as stack:
         rooms = [_room(stack) for _ in range(asked.jobs)]
-        known = _measured(rooms)
-        notes = _notes(asked.anew)
+        _measure(known, rooms)
         tried = _tried(sample, Choice(known.reached(), texts), rooms, notes)
     result = counting.result_of(tried)
     for line in (*result["survived"], *result["unreached"]):
@@ -82,9 +82,8 @@ def _notes(is_anew: bool) -> Notes:
 # ── which tests there are ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _measured(rooms: list[Room]) -> reach.Kept:
-    """What every test runs; what is not known is measured, in all rooms at once."""
-    known = reach.Kept(KEPT / "reach.json", ROOT)
+def _measure(known: reach.Kept, rooms: list[Room]) -> None:
+    """Find out what every test runs, in all rooms at once, where that is not known."""
     missing = known.missing()
     if missing:
         print(f"measuring what the tests of {len(missing)} files run …", file=sys.stderr, flush=True)
@@ -98,7 +97,6 @@ def _measured(rooms: list[Room]) -> reach.Kept:
         known.take(pile, reach.read(found))
     if broken := known.broken():
         print("do not pass as it is, and are not asked:", *broken, sep="\n  ", file=sys.stderr)
-    return known
 
 
 def _measuring(room: Room, pile: list[str]) -> subprocess.Popen[str]:

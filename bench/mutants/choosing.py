@@ -1,8 +1,8 @@
 """Whom to ask about a mutant: the tests that run its line, those of the file's own first, the quickest of them first.
 
 What is run at import is run by every test of the file, or, where nothing of the file is called (tables, shapes), of
-those files that import it. A program of ours runs in a process that nobody measures: the tests that it names are asked.
-Law of this file: no test that runs the line is left out but for want of time, and that is told. Tests:
+those files that import it. A program of ours runs in a process that nobody measures: the tests that its folder names
+are asked. Law of this file: no test that runs the line is left out but for want of time, and that is told. Tests:
 tests/mutants/test_choosing.py
 """
 
@@ -51,7 +51,10 @@ class Choice:
             found = self._touching({mutant.file}) or self._touching(self._importers.get(mutant.file, set()))
         named = _named_in(self._texts[mutant.file])
         if not found and _PROGRAM in self._texts[mutant.file]:
-            found = [each for each in self._tests if PurePosixPath(each.test.partition("::")[0]).name in named]
+            beside = {
+                name for file, text in self._texts.items() if _is_beside(file, mutant.file) for name in _named_in(text)
+            }
+            found = [each for each in self._tests if PurePosixPath(each.test.partition("::")[0]).name in beside]
         found.sort(key=lambda each: (PurePosixPath(each.test.partition("::")[0]).name not in named, each.seconds))
         return _helped(found)
 
@@ -88,6 +91,10 @@ def _helped(found: list[Reached]) -> Chosen:
         is_first = seconds <= FIRST_SECONDS and len(first) < FIRST_COUNT and not others
         (first if is_first or not first else others).append(each)
     return Chosen(first=tuple(first), others=tuple(others), left_out=len(found) - len(first) - len(others))
+
+
+def _is_beside(file: str, other: str) -> bool:
+    return PurePosixPath(file).parent == PurePosixPath(other).parent
 
 
 def _named_in(text: str) -> set[str]:

@@ -87,27 +87,27 @@ class Kept:
     """What is known, in a file: per file of tests what it said when it was measured, and what was found."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        self._path, self._root = path, root
+        self._path = path
         told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         self._code = code_of(root)
         self._files: dict[str, Any] = told.get("files", {}) if told.get("code") == self._code else {}
+        self._now = {str(each.relative_to(root)): digest(rests_on(each, root), root) for each in test_files(root)}
 
     def missing(self) -> list[str]:
         """Files of tests that have to be measured, or to be measured again."""
-        return [name for name, said in self._now().items() if self._files.get(name, {}).get("digest") != said]
+        return [name for name, said in self._now.items() if self._files.get(name, {}).get("digest") != said]
 
     def take(self, files: Iterable[str], found: dict[str, Any]) -> None:
         """Keep what was measured of these files."""
-        now = self._now()
         for name in files:
             mine = {test: told for test, told in found.items() if test.partition("::")[0] == name}
-            self._files[name] = {"digest": now[name], "tests": mine}
+            self._files[name] = {"digest": self._now[name], "tests": mine}
         self._path.parent.mkdir(exist_ok=True)
         self._path.write_text(json.dumps({"code": self._code, "files": self._files}), encoding="utf-8")
 
     def reached(self) -> Iterator[Reached]:
         """Every test that passed."""
-        for name in self._now():
+        for name in self._now:
             for test, told in self._files.get(name, {}).get("tests", {}).items():
                 if told["passed"]:
                     lines = {file: int(bits, 16) for file, bits in told["lines"].items()}
@@ -118,10 +118,6 @@ class Kept:
         return [
             test for each in self._files.values() for test, told in each["tests"].items() if told["passed"] is False
         ]
-
-    def _now(self) -> dict[str, str]:
-        files = test_files(self._root)
-        return {str(path.relative_to(self._root)): digest(rests_on(path, self._root), self._root) for path in files}
 
 
 def read(path: Path) -> dict[str, Any]:

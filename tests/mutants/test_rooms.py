@@ -57,6 +57,12 @@ def test_a_file_that_cannot_even_be_imported_is_noticed(room: Room) -> None:
         assert room.ask([TESTS], 60.0).failed
 
 
+def test_a_case_that_is_gone_with_what_it_was_made_of_catches_nothing_and_hides_nothing(room: Room) -> None:
+    assert room.ask([f"{TESTS}::test_that_is_not_there"], 60.0).failed == ""
+    with room.holding(UNBOUND):
+        assert room.ask([f"{TESTS}::test_that_is_not_there"], 60.0).failed
+
+
 def test_a_child_that_is_started_in_isolation_runs_the_mutant_as_well(room: Room) -> None:
     mutant = next(
         each
