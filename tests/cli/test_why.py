@@ -15,7 +15,9 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.show import look, why
 from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.problems import Problem
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
 
@@ -65,6 +67,35 @@ def test_what_the_controller_was_answered_is_passed_on() -> None:
 
 def test_a_cordon_of_somebody_else_is_called_so() -> None:
     assert "Cordoned  by somebody else" in answer(builders.a_well_node("n1", NodePhase.UPGRADE_DONE, is_cordoned=True))
+
+
+def test_who_is_kept_off_the_node_is_told_with_owner_and_end() -> None:
+    autoscaler, karpenter, nvsentinel = (each.mark for each in NEIGHBOURS)
+    at = builders.NOW - 3600
+    node = builders.a_node(
+        "n1",
+        NodePhase.VALIDATION_REQUIRED,
+        is_cordon_ours=True,
+        marks=((autoscaler.key, "false"), (karpenter.key, "true"), (nvsentinel.key, "false")),
+        record={"marks": ((nvsentinel.key, at),), "marked_by": "spring"},
+    )
+    told = [line for line in answer(node) if line.startswith("Kept off")]
+    assert told == [
+        "Kept off  Karpenter, by somebody else (karpenter.sh/do-not-disrupt=true)",
+        f"Kept off  NVSentinel, by rollout spring, until its upgrade ends, for 23 h at most ({nvsentinel.key}=false)",
+    ]
+
+
+def test_what_is_reported_on_the_node_is_told_with_its_time() -> None:
+    found = (
+        Problem(type="FrequentKubeletRestart", reason="FrequentKubeletRestart", since=builders.NOW - 300),
+        Problem(type="KernelDeadlock", message="task nvidia-modprobe blocked"),
+    )
+    told = [line for line in answer(builders.a_well_node("n1", problems=found)) if line.startswith("Problem")]
+    assert told == [
+        "Problem   FrequentKubeletRestart, for 5 min: FrequentKubeletRestart",
+        "Problem   KernelDeadlock: task nvidia-modprobe blocked",
+    ]
 
 
 def test_a_node_nobody_has_looked_at_yet_says_what_comes_first() -> None:

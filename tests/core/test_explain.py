@@ -41,6 +41,7 @@ from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeS
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
+from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
@@ -592,6 +593,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.DRA_SLICES_MISSING: (proven(GpuOffer(has_slices=True), dra=a_dra_plugin(started_at=250.0)), ALONE),
     HoldCode.DRA_VERSION_WRONG: (
         proven(dra=a_dra_plugin(started_at=250.0), published=(OLD.version,)),
+        ALONE,
+    ),
+    HoldCode.NODE_PROBLEM: (
+        proven(problems=(Problem(type="KernelDeadlock", message="task nvidia-modprobe blocked", since=250.0),)),
         ALONE,
     ),
     HoldCode.FAILED: (

@@ -9,6 +9,7 @@ import pytest
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import Loaded, NodePhase
+from seatrial.core.model.seen.problems import Problem
 from seatrial.core.node import readiness
 from seatrial.core.node.lack import Lack
 from seatrial.core.node.readiness import is_running_wanted, why_unproven
@@ -104,6 +105,11 @@ LACKS: list[tuple[dict[str, Any], HoldCode, dict[str, object]]] = [
         {"dra": FRESH_PLUGIN, "published": (NEW.version, OLD.version, OLD.version, "565.57.1")},
         HoldCode.DRA_VERSION_WRONG,
         {"published": "565.57.1, 570.124.06", "wanted": NEW.version},
+    ),
+    (
+        {"problems": (Problem(type="GPUMissing", reason="GPUMissing", since=201.0),)},
+        HoldCode.NODE_PROBLEM,
+        {"type": "GPUMissing", "said": "GPUMissing"},
     ),
 ]
 

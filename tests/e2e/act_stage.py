@@ -33,6 +33,7 @@ from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import AskCheckpoint
+from seatrial.core.model.seen.marks import NEIGHBOURS, Place
 from seatrial.ports import Outcome, Sight
 from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process
@@ -83,6 +84,7 @@ FORGOTTEN: Final = {
         keys.CANARY_LABEL,
         keys.SKIP_LABEL,
         "nvidia.com/gpu.deploy.client",
+        *(each.mark.key for each in NEIGHBOURS if each.mark.place is Place.LABEL),
     ),
     "annotations": (
         keys.RECORD_ANNOTATION,
@@ -90,6 +92,7 @@ FORGOTTEN: Final = {
         keys.REQUESTED_ANNOTATION,
         keys.SAFE_LOAD_ANNOTATION,
         keys.ACCEPT_LOSS_ANNOTATION,
+        *(each.mark.key for each in NEIGHBOURS if each.mark.place is Place.ANNOTATION),
     ),
 }
 """What acts leave on nodes."""

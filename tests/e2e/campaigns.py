@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from seatrial.core.model.seen.marks import BY_KEY
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
@@ -271,10 +272,10 @@ def served(remote: Path) -> Iterator[Place]:
 
 
 def left_behind(stage: Stage) -> list[str]:
-    """What of a campaign is still on the nodes."""
-    found = []
+    """What of a campaign is still on the nodes, for neighbours too."""
+    ours, found = {"seatrial.dev/canary", "seatrial.dev/skipped-by", *BY_KEY}, []
     for name in stage.beside.nodes:
         meta = stage.plane.get("node", name)["metadata"]
         keys = [*meta.get("labels", {}), *meta.get("annotations", {})]
-        found += [f"{name}: {key}" for key in keys if key in ("seatrial.dev/canary", "seatrial.dev/skipped-by")]
+        found += [f"{name}: {key}" for key in keys if key in ours]
     return found

@@ -54,6 +54,7 @@ from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.seen.marks import NEIGHBOURS, Place
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
@@ -231,6 +232,7 @@ OFFER: Final = GpuOffer(
     has_dra_plugin=True,
     has_slices=True,
 )
+AUTOSCALER, KARPENTER, NVSENTINEL = (each.mark for each in NEIGHBOURS)
 RECORD: Final = NodeRecord(
     phase=NodePhase.POD_DELETION_REQUIRED,
     attempt=2,
@@ -250,6 +252,8 @@ RECORD: Final = NodeRecord(
     before=OFFER,
     closed_at=AT - 1,
     paused=((CLIENT, "true"),),
+    marks=((KARPENTER.key, AT - 2), (NVSENTINEL.key, AT - 3)),
+    marked_by="spring",
 )
 """Every field says something."""
 LEDGER: Final = RolloutRecord(
@@ -475,7 +479,9 @@ ASKED: Final = {
 """Somebody asks for everything that can be asked for."""
 
 
-def writing(kind: type[WriteNodeRecord], *, policy: str = "", is_cordoned: bool = False) -> Case:
+def writing(
+    kind: type[WriteNodeRecord], *, policy: str = "", is_cordoned: bool = False, is_marking: bool = True
+) -> Case:
     """The case of a write that opens a phase; all four kinds have the same fields."""
 
     def act(seen: Snapshot) -> Action:
@@ -485,15 +491,24 @@ def writing(kind: type[WriteNodeRecord], *, policy: str = "", is_cordoned: bool 
             expect=version(seen),
             labels=((CLIENT, "paused-for-driver-upgrade"),),
             answers=tuple(Request),
+            marks=(KARPENTER, NVSENTINEL) if is_marking else (AUTOSCALER,),
+            lifted=(AUTOSCALER,) if is_marking else (KARPENTER, NVSENTINEL),
         )
 
-    setting = Setting(labels={CLIENT: "true"}, annotations=ASKED, is_cordoned=is_cordoned, policy=policy)
+    there = (AUTOSCALER,) if is_marking else (KARPENTER, NVSENTINEL)
+    labels = {mark.key: mark.value for mark in there if mark.place is Place.LABEL}
+    notes = {mark.key: mark.value for mark in there if mark.place is Place.ANNOTATION}
+    setting = Setting(
+        labels={CLIENT: "true", **labels}, annotations={**ASKED, **notes}, is_cordoned=is_cordoned, policy=policy
+    )
     varies: dict[str, Other] = {
         "node": SECOND,
         "record": replace(RECORD, phase=NodePhase.UPGRADE_DONE, before=None, paused=()),
         "expect": OUTDATED,
         "labels": (),
         "answers": (Request.SAFE_LOAD,),
+        "marks": (),
+        "lifted": (),
     }
     beside = " beside an operator" if policy else ""
     return Case(name=f"{kind.__name__}{beside}", kind=kind, act=act, setting=setting, varies=varies)
@@ -526,7 +541,7 @@ NODE_CASES: Final = (
     writing(WriteNodeRecord),
     writing(WriteNodeRecord, policy=OLD.version),
     writing(Cordon),
-    writing(Uncordon, is_cordoned=True),
+    writing(Uncordon, is_cordoned=True, is_marking=False),
     writing(PauseClients),
     marking(
         "MarkNode sets",

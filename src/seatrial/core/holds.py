@@ -158,6 +158,7 @@ class HoldCode(StrEnum):
     DRA_PLUGIN_STALE = "dra-plugin-stale"
     DRA_SLICES_MISSING = "dra-slices-missing"
     DRA_VERSION_WRONG = "dra-version-wrong"
+    NODE_PROBLEM = "node-problem"
     # the end of the road until somebody acts
     FAILED = "failed"
 

@@ -21,6 +21,7 @@ from seatrial.core.actions.on_nodes import (
     Uncordon,
     WriteNodeRecord,
 )
+from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import Maintenance, NodeSeen
 from seatrial.core.model.seen.operands import Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, ValidatorPod
@@ -62,8 +63,12 @@ def _write(node: NodeSeen, act: WriteNodeRecord) -> NodeSeen | Refused:
     facts = node.facts
     if act.expect != facts.resource_version:
         return Refused(is_stale=True, why=f"the node is at {facts.resource_version}, not at {act.expect}")
+    labels = {mark.key: mark.value for mark in act.marks if mark.place is marks.Place.LABEL} | dict(act.labels)
+    gone = {mark.key for mark in act.lifted if mark.place is marks.Place.LABEL}
+    kept = {key: value for key, value in facts.labels.items() if key not in gone}
     facts = replace(
-        touched(facts, dict(act.labels)),
+        touched(replace(facts, labels=kept) if gone else facts, labels),
+        marks=marks.written(facts.marks, act.marks, act.lifted),
         is_cordoned=isinstance(act, Cordon) or (facts.is_cordoned and not isinstance(act, Uncordon)),
         is_requested=facts.is_requested and Request.UPGRADE not in act.answers,
         awaits_safe_load=facts.awaits_safe_load and Request.SAFE_LOAD not in act.answers,

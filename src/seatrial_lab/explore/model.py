@@ -59,6 +59,7 @@ UNDECIDED: Final = frozenset(
         HoldCode.DAEMON_SET_HOLDS_GPU,
         HoldCode.STATIC_POD_HOLDS_GPU,
         HoldCode.OFFER_REDUCED,
+        HoldCode.NODE_PROBLEM,
         HoldCode.CANARY_CLOSED,
     }
 )

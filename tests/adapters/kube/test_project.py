@@ -14,14 +14,17 @@ import pytest
 
 from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
+from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
+from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.troubles import Symptom, Trouble, diagnose
 from tests.adapters.kube import objects
 
@@ -95,6 +98,27 @@ def test_what_the_kubelet_says_of_its_node_is_known_and_nobody_says_it_better() 
         ("firmware_cx7", "28.43.2026"),
         ("kernel", "5.14.0-427.40.1.el9_4.x86_64"),
         ("kubernetes", "v1.29.5"),
+    )
+
+
+def test_what_keeps_neighbours_off_is_read_where_each_of_them_looks() -> None:
+    autoscaler, karpenter, nvsentinel = (each.mark.key for each in NEIGHBOURS)
+    notes = {autoscaler: "true", nvsentinel: "an annotation of this name is nobody's", karpenter: "a\nb"}
+    assert seen_with(annotations=notes).marks == ((autoscaler, "true"), (karpenter, "a b"))
+
+
+def test_what_detectors_report_is_a_fact_and_what_the_kubelet_says_of_itself_is_not_among_it() -> None:
+    at = "2026-11-17T23:00:00Z"
+    conditions = [
+        {"type": "Ready", "status": "True"},
+        {"type": "DiskPressure", "status": "True"},
+        {"type": "ReadonlyFilesystem", "status": "False"},
+        {"type": "KernelDeadlock", "status": "True", "reason": "TaskHung", "message": "x", "lastTransitionTime": at},
+        {"type": "AcceleratedHardwareReady", "status": "False", "reason": "Xid79", "lastTransitionTime": "soon"},
+    ]
+    assert seen_with(status={"conditions": conditions}).problems == (
+        Problem(type="AcceleratedHardwareReady", reason="Xid79"),
+        Problem(type="KernelDeadlock", reason="TaskHung", message="x", since=instant_of(at)),
     )
 
 

@@ -1,6 +1,7 @@
-"""Takes our marks off nodes: every label and annotation under our own name, and nobody else's.
+"""Takes our marks off nodes: every label and annotation under our own name, and those for neighbours that we set.
 
     a node ─▶ core/survey/adoption/giving_back.py: do they go? ─▶ one PATCH, of the very version that was looked at
+                                        they stay, and say why ─▶ likewise, of the marks for neighbours alone
 
 Law of this file: a node that has changed is looked at again. What is gone already is left out, so a second run writes
 nothing.
@@ -19,8 +20,10 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.watching import FleetObserver
-from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.adapters.kube.shapes import keys, kinds, records
+from seatrial.core.deciding import neighbours
 from seatrial.core.errors import SeatrialError
+from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import NodeSeen
 
 TRIES: Final = 5
@@ -70,7 +73,8 @@ class MarkedNodes(FleetObserver):
     ) -> None:
         name = node.metadata.name
         for _ in range(TRIES):
-            body = patch_of(node, mirror=not self.is_operator_present())
+            mirror = not self.is_operator_present()
+            body = patch_of(node, mirror=mirror)
             if body is None:
                 return
             self.wrote_node(node)  # what is decided is decided on this very version
@@ -78,16 +82,21 @@ class MarkedNodes(FleetObserver):
             why = why_kept(seen) if seen is not None else ""
             if why:
                 found.kept[name] = why
-                return
+                body = _unmarking(seen, node, mirror=mirror)
+            elif seen is not None:
+                _unmark(body, seen)
             try:
-                if not is_trial:
+                if not is_trial and body is not None:
                     await self._client.patch(f"{keys.NODES}/{name}", body, kinds.Node, kind=PatchKind.MERGE)
             except errors.NotFound:
+                found.kept.pop(name, None)
                 return
             except errors.Conflict:
+                found.kept.pop(name, None)
                 node = await self._client.get(f"{keys.NODES}/{name}", kinds.Node)
                 continue
-            found.cleaned.append(name)
+            if not why:
+                found.cleaned.append(name)
             return
         raise NotGivenBack(f"{name} changes faster than it can be written. Find out who writes it, and run this again.")
 
@@ -102,6 +111,20 @@ def patch_of(node: kinds.Node, *, mirror: bool) -> dict[str, Any] | None:
         return None
     version = node.metadata.resource_version
     return {"metadata": {"resourceVersion": version, "labels": labels, "annotations": notes}}
+
+
+def _unmark(body: dict[str, Any], seen: NodeSeen) -> None:
+    """Have a patch take off what we set for neighbours, too."""
+    for mark in marks.ours(seen.facts, seen.record):
+        body["metadata"]["labels" if mark.place is marks.Place.LABEL else "annotations"][mark.key] = None
+
+
+def _unmarking(seen: NodeSeen | None, node: kinds.Node, *, mirror: bool) -> dict[str, Any] | None:
+    """The merge patch that takes off what we set for neighbours, and leaves the rest; None where there is nothing."""
+    if seen is None or seen.fault is not None or seen.record is None or not seen.record.marks:
+        return None
+    before = node.metadata.annotations.get(keys.RECORD_ANNOTATION, "")
+    return records.node_patch(neighbours.without(seen), mirror=mirror, before=before)
 
 
 def _is_ours(key: str) -> bool:

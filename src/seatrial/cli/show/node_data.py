@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
     """Everything that is known about one node, for scripts."""
+    from seatrial.core.model.seen import marks
     from seatrial.core.words import explain
 
     facts, record = node.facts, node.record
@@ -39,6 +40,21 @@ def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
         "cordoned": facts.is_cordoned,
         "cordonedBy": cordoned_by(node),
         "skipped": facts.is_skipped,
+        "marks": [
+            {
+                "for": mark.neighbour,
+                "key": mark.key,
+                "value": mark.value,
+                "by": mark.by,
+                "since": moment(mark.since),
+                "until": moment(mark.until),
+            }
+            for mark in marks.told(facts, record)
+        ],
+        "problems": [
+            {"type": each.type, "reason": each.reason, "message": each.message, "since": moment(each.since)}
+            for each in facts.problems
+        ],
         "offers": dict(facts.offer.resources),
         "offeredBefore": dict(record.before.resources) if record and record.before else {},
         "gpuPods": [

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from seatrial.cli.show.pages import Page
     from seatrial.core.actions.action import Action
     from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.problems import Problem
     from seatrial.core.model.seen.rollouts import Told
     from seatrial.ports import Sight
 
@@ -231,6 +232,8 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         + (f" for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}" if record else ""),
         f"Driver    {driver}, wanted {wanted}",
         f"Cordoned  {cordon}",
+        *_kept_off(found, node),
+        *(f"Problem   {_problem(each, found.at)}" for each in facts.problems),
         f"GPU pods  {len(facts.gpu_pods)}",
     ]
     if found.sight is None:
@@ -241,6 +244,25 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         return [*lines, f"Answer    {why_not}"]
     gates = [_gate(each) for each in found.gate_pods if each.node == node.name]
     return [*lines, *_turned_down(found, node), *gates, *_answer(found, found.sight, node.name)]
+
+
+def _kept_off(found: Look, node: NodeSeen) -> Iterator[str]:
+    """Which neighbours leave the node alone, by whose mark, and until when."""
+    from seatrial.core.model.seen import marks
+
+    for mark in marks.told(node.facts, node.record):
+        if mark.value != marks.BY_KEY[mark.key].mark.value:
+            continue  # somebody's own value under that key keeps nobody off
+        left = spans.span(max(0.0, mark.until - found.at)) if mark.until is not None else ""
+        end = f"until its upgrade ends{f', for {left} at most' if left else ''}"
+        whose = f"by rollout {mark.by}, {end}" if mark.by else "by somebody else"
+        yield f"Kept off  {mark.neighbour}, {whose} ({mark.key}={mark.value})"
+
+
+def _problem(found: Problem, at: float) -> str:
+    """A condition that somebody reports on the node, and since when."""
+    since = f", for {spans.span(max(0.0, at - found.since))}" if found.since is not None else ""
+    return f"{found.type}{since}: {found.message or found.reason or 'no reason is given'}"
 
 
 def _answer(found: Look, sight: Sight, name: str) -> list[str]:

@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from seatrial.core.model.policy import Policy
+from seatrial.core.model.seen.marks import Mark
 from seatrial.core.model.seen.nodes import NodeRecord
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
@@ -57,6 +58,10 @@ class WriteNodeRecord:
     """Deploy labels set in the same write."""
     answers: tuple[Request, ...] = ()
     """Annotations removed in the same write."""
+    marks: tuple[Mark, ...] = ()
+    """What is set for neighbours in the same write."""
+    lifted: tuple[Mark, ...] = ()
+    """What is taken off of that in the same write."""
 
     @property
     def id(self) -> str:

@@ -12,8 +12,9 @@ from seatrial.core.actions.action import is_disruptive
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
+from seatrial.core.deciding import neighbours
 from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered, what_nodes_see
-from seatrial.core.deciding.stops import CONTRADICTED, is_kept_back, like
+from seatrial.core.deciding.stops import CONTRADICTED, FREEZING, is_kept_back, like
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -45,6 +46,7 @@ def steps(
     """The step of every node; none for those whom the course itself writes to."""
     busy = marked(course)
     is_leaving = leaving.is_leaving(seen, orders.intent)
+    visits = neighbours.Visits.of(seen, orders.intent, is_frozen=stop is not None and stop.code in FREEZING)
 
     def choose(node: NodeSeen) -> Chosen:
         if node.facts.name in busy:
@@ -53,7 +55,7 @@ def steps(
             chosen = _step_leaving(node, orders, seen, stop, now)
         else:
             chosen = _step(node, orders, seen, stop, course, now)
-        step, own = chosen
+        step, own = chosen = neighbours.beside(chosen, node, seen, visits, now)
         # What was heard changes with every pass, and is no part of what is remembered: who would act is asked anew.
         unheard = why_unheard(node, step.action, seen, now) if step.action is not None else None
         return chosen if unheard is None else (Step(hold=unheard), own)

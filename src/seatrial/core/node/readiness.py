@@ -1,9 +1,9 @@
 """Deep readiness: whether a node's driver is proven to work, so that its users may come back. Unknown is not proven.
 
-A driver pod that is Ready is the beginning of the evidence. The loaded version, the validator, the GPUs the node offers
-and the DRA plugin each have their own way of being wrong while it is. What cannot be observed at all on this cluster
-(no feature discovery, a kubelet that tells of no runtime handlers) is not asked for; what could be observed before and
-is missing now, is. What the DRA plugin has to show is in fresh.py.
+A driver pod that is Ready is the beginning of the evidence. The loaded version, the validator, the GPUs the node
+offers, the DRA plugin and the kernel each have their own way of being wrong while it is. What cannot be observed at all
+on this cluster (no feature discovery, a kubelet that tells of no runtime handlers) is not asked for; what could be
+observed before and is missing now, is. What the DRA plugin has to show is in fresh.py.
 
 Tests: tests/core/test_readiness.py
 """
@@ -16,6 +16,7 @@ from dataclasses import replace
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.seen import problems
 from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.node import fresh, operating
@@ -99,6 +100,8 @@ def _lacks(facts: NodeFacts, before: GpuOffer | None, paused: list[str]) -> Iter
     yield from _validator_lacks(facts, max(loaded_at, operating.proven_since(facts) or loaded_at))
     yield from _offer_lacks(facts, before)
     yield from fresh.why_not_fresh(facts, before, facts.driver.version, loaded_at)
+    # Between its start and its being Ready a driver can do the worst; where nobody says when it started, since it was.
+    yield from _problem_lacks(facts, loaded_at if facts.driver.started_at is None else facts.driver.started_at)
 
 
 def _version_lacks(facts: NodeFacts, wanted: str, loaded_at: ApiInstant) -> Iterator[Lack]:
@@ -120,6 +123,14 @@ def _validator_lacks(facts: NodeFacts, loaded_at: ApiInstant) -> Iterator[Lack]:
         yield Lack(HoldCode.VALIDATOR_NOT_READY, {"pod": validator.name})
     elif validator.ready_since is None or validator.ready_since < loaded_at:
         yield Lack(HoldCode.VALIDATOR_STALE, {"pod": validator.name})
+
+
+def _problem_lacks(facts: NodeFacts, started_at: ApiInstant) -> Iterator[Lack]:
+    """What a detector reports since this driver was started; what was there before is not its doing."""
+    if facts.is_loss_accepted:
+        return
+    for found in problems.since_driver(facts.problems, started_at):
+        yield Lack(HoldCode.NODE_PROBLEM, {"type": found.type, "said": found.message or found.reason or "no reason"})
 
 
 def _offer_lacks(facts: NodeFacts, before: GpuOffer | None) -> Iterator[Lack]:

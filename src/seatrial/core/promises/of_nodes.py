@@ -27,7 +27,8 @@ from seatrial.core.deciding.stops import CONTRADICTED
 from seatrial.core.deciding.turns import goal_of
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen import marks
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
@@ -69,7 +70,7 @@ def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
 
 
 def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """A node cordoned, or marked skip, by somebody else stays so; so do the mark of another campaign and a pool."""
+    """A node cordoned, or marked, by somebody else stays so; so do the mark of another campaign and a pool."""
     for action in decision.actions:
         if isinstance(action, PausePool):
             yield from _unpaused(seen, action)
@@ -78,11 +79,29 @@ def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
         if not isinstance(action, NodeAct):
             continue
         node = seen.nodes[action.node]
+        if isinstance(action, WriteNodeRecord):
+            yield from _unkept(node, action)
         if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
             yield breach("hands_off", action.node, "uncordon of a node that somebody else cordoned")
         starts = isinstance(action, Cordon) or (isinstance(action, WriteNodeRecord) and is_start(seen, action))
         if node.facts.is_skipped and starts and not closes_again(seen, action):
             yield breach("hands_off", action.node, "start of a node marked skip")
+
+
+def _unkept(node: NodeSeen, action: WriteNodeRecord) -> Iterator[Breach]:
+    """Marks for neighbours that an act would change although they are somebody else's, or would lose from record."""
+    recorded = dict(node.record.marks).keys() if node.record is not None else set()
+    there, noted = dict(node.facts.marks), dict(action.record.marks).keys()
+    for mark in action.marks:
+        if mark.key in there or mark.key not in noted:
+            yield breach("hands_off", action.node, f"{mark.key} is set that was there, or is not on record")
+    for mark in action.lifted:
+        if mark.key not in recorded or there.get(mark.key) != mark.value:
+            yield breach("hands_off", action.node, f"{mark.key} is taken off and is somebody else's")
+    lifted = {mark.key for mark in action.lifted}
+    for mark in marks.ours(node.facts, node.record):
+        if mark.key not in noted and mark.key not in lifted:
+            yield breach("hands_off", action.node, f"{mark.key} stays on the node, and nobody would know whose it is")
 
 
 def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
@@ -129,6 +148,8 @@ _NOTES: Final = (
     "has_lost_driver",
     "reopened_count",
     "closed_at",
+    "marks",
+    "marked_by",
 )
 """What a write may change of a record without opening a phase."""
 

@@ -152,6 +152,8 @@ def _opened(action: WriteNodeRecord) -> Iterator[str]:
     again = f" (attempt {action.attempt})" if action.attempt > 1 else ""
     yield f"state {action.record.phase}{again}"
     yield from (f"label {key}={value}" for key, value in action.labels)
+    yield from (f"{mark.place} {mark.key}={mark.value}" for mark in action.marks)
+    yield from (f"remove {mark.place} {mark.key}" for mark in action.lifted)
     yield from (f"{request} answered" for request in action.answers)
 
 

@@ -38,6 +38,7 @@ IN_THE_WAY: Final = frozenset(
         HoldCode.RUNTIME_HANDLER_MISSING,
         HoldCode.DRA_PLUGIN_MISSING,
         HoldCode.DRA_VERSION_WRONG,
+        HoldCode.NODE_PROBLEM,
         HoldCode.UNIT_UNFIT,
         HoldCode.UNIT_TOO_LARGE,
         HoldCode.WAVE_BLOCKED,

@@ -212,6 +212,11 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "the node's ResourceSlices show driver {published}, but {wanted} runs",
         "Delete the DRA plugin's pod on the node if this does not pass within a minute.",
     ),
+    HoldCode.NODE_PROBLEM: says(
+        "since its driver was started the node reports {type}: {said}",
+        "See `kubectl describe node {subject}`. To let it take work all the same: `kubectl annotate node {subject} "
+        "seatrial.dev/accept-loss=true`.",
+    ),
     HoldCode.FAILED: says(
         "the upgrade of this node failed: {why_text}",
         "{cure} Then: `seatrial node retry {subject}` (or set its label {label} to upgrade-required).",

@@ -16,15 +16,17 @@ from sys import intern
 from typing import Final, TypeAlias
 
 from seatrial.adapters.kube.shapes import keys, kinds, models
-from seatrial.adapters.kube.shapes.records import instant_of
+from seatrial.adapters.kube.shapes.records import instant_of, readable_instant
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import Loaded, Maintenance
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
+from seatrial.core.model.seen.problems import Problem, is_problem
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 
@@ -70,6 +72,8 @@ class NodeItem:
     offer: GpuOffer
     symptoms: tuple[Symptom, ...]
     components: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str], ...]
+    problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +202,8 @@ def node_item(node: kinds.Node) -> NodeItem:
         offer=_offer(node, labels),
         symptoms=tuple(_node_symptoms(node.status.conditions)),
         components=_components(node),
+        marks=tuple((key, intern(foreign.line(value))) for key, value in marks.found(meta.labels, notes)),
+        problems=_problems(node.status.conditions),
     )
 
 
@@ -240,6 +246,21 @@ def _node_symptoms(conditions: Iterable[models.Condition]) -> Iterator[Symptom]:
         if condition.type == "Ready" and condition.status != "True":
             reason = foreign.line(condition.reason) or "NotReady"
             yield Symptom(source="node", reason=reason, message=foreign.lines(condition.message))
+
+
+def _problems(conditions: Iterable[models.Condition]) -> tuple[Problem, ...]:
+    """What others than the kubelet report; a condition is kept as text that somebody else wrote."""
+    found = (each for each in conditions if is_problem(each.type, each.status))
+    told = (
+        Problem(
+            type=intern(foreign.line(each.type)),
+            reason=intern(foreign.line(each.reason)),
+            message=foreign.line(each.message),
+            since=readable_instant(each.last_transition_time),
+        )
+        for each in found
+    )
+    return tuple(sorted(told, key=lambda each: each.type))
 
 
 def loaded_of(labels: Mapping[str, str]) -> Loaded | None:

@@ -177,6 +177,8 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         maintenance=_maintenance(around.of(table.MAINTENANCES), around.requestor, item.metadata.name),
         symptoms=item.symptoms,
         components=item.components,
+        marks=item.marks,
+        problems=item.problems,
     )
 
 

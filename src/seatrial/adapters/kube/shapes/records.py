@@ -21,6 +21,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.actions.on_nodes import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.seen.marks import Place
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node.phases import ENDED
 from seatrial.core.text import foreign
@@ -60,6 +61,8 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     lost_driver: bool = False
     reopened: int = 0
     paused: dict[str, str] = {}
+    marks: dict[str, str] = {}
+    marked_by: str = ""
 
 
 _DECODER: Final = msgspec.json.Decoder(_Annotation)
@@ -112,6 +115,8 @@ def _read_record(annotation: str) -> NodeRecord:
         has_lost_driver=read.lost_driver,
         reopened_count=read.reopened,
         paused=tuple(read.paused.items()),
+        marks=tuple((key, instant_of(at)) for key, at in read.marks.items()),
+        marked_by=foreign.line(read.marked_by),
     )
 
 
@@ -147,6 +152,8 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         lost_driver=record.has_lost_driver,
         reopened=record.reopened_count,
         paused=dict(record.paused),
+        marks={key: text_of(at) for key, at in record.marks},
+        marked_by=record.marked_by,
     )
     return msgspec.json.encode(_unknown(before) | msgspec.to_builtins(written)).decode()
 
@@ -173,13 +180,18 @@ def offer_of(offer: GpuOffer) -> models.Offer:
 def node_patch(action: WriteNodeRecord, *, mirror: bool, before: str = "") -> dict[str, Any]:
     """The merge patch of a node, bound to what we saw; `before` is the annotation that was seen there.
 
-    Label and annotation, deploy labels, requests that are answered (taken away), and with Cordon and Uncordon the
-    cordon: all or nothing.
+    Label and annotation, deploy labels, requests that are answered (taken away), marks for neighbours, and with Cordon
+    and Uncordon the cordon: all or nothing.
     """
-    labels = {**dict(action.labels), keys.STATE_LABEL: action.record.phase.value}
+    labels: dict[str, str | None] = {**dict(action.labels), keys.STATE_LABEL: action.record.phase.value}
     if mirror:
         labels[keys.NVIDIA_STATE_LABEL] = action.record.phase.value
     annotations: dict[str, str | None] = {ANNOTATIONS[request]: None for request in action.answers}
+    places = {Place.LABEL: labels, Place.ANNOTATION: annotations}
+    for mark in action.marks:
+        places[mark.place][mark.key] = mark.value
+    for mark in action.lifted:
+        places[mark.place][mark.key] = None
     annotations[keys.RECORD_ANNOTATION] = annotation_of(action.record, before)
     patch: dict[str, Any] = {
         "metadata": {"resourceVersion": action.expect, "labels": labels, "annotations": annotations}

@@ -15,6 +15,7 @@ from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.operands import OperandSeen
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
+from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.troubles import Symptom
 
 
@@ -83,7 +84,7 @@ class NodeFacts:
     awaits_safe_load: bool = False
     """The driver's init container waits for us to say that the node is safe to load on."""
     is_loss_accepted: bool = False
-    """Somebody accepts that the node offers less than before."""
+    """Somebody accepts that the node offers less than before, and what is reported on it."""
     nvidia_state: str = ""
     """The value under NVIDIA's own key; ours only where no GPU Operator runs."""
     owner: str = ""
@@ -110,6 +111,10 @@ class NodeFacts:
     """What the node's own conditions complain of."""
     components: tuple[tuple[str, str], ...] = ()
     """Versions of what else makes up the node, by the matrix's key: seen by its kubelet, or told by people."""
+    marks: tuple[tuple[str, str], ...] = ()
+    """What stands under the keys that keep neighbours off (marks.py), whoever put it there."""
+    problems: tuple[Problem, ...] = ()
+    """What detectors report on the node beside its kubelet, by type."""
 
     @property
     def gpu_pods(self) -> tuple[Pod, ...]:
@@ -188,6 +193,10 @@ class NodeRecord:
     """How often the node was found open since then, and was closed again."""
     paused: tuple[tuple[str, str], ...] = ()
     """Deploy labels we paused in this attempt, with the values to give back, and back again should it come to that."""
+    marks: tuple[tuple[str, Instant], ...] = ()
+    """The keys of the marks for neighbours (marks.py) that are ours, with when each was set."""
+    marked_by: str = ""
+    """The rollout that set them."""
 
 
 class RecordFault(StrEnum):

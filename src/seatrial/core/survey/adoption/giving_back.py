@@ -5,6 +5,8 @@
     closed by us and not proven                         stays as it is, and is named: its record says why it is closed
     half-way, or with a record that cannot be read      stays as it is, and is named
 
+Marks for neighbours go wherever a record says that they are ours: nobody would end them any more.
+
 Law of this file: a node that nobody has proved stays closed, and keeps what a later seatrial needs to take it up again.
 
 Tests: tests/core/test_giving_back.py

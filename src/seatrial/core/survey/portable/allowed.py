@@ -38,6 +38,7 @@ LABEL_PREFIXES: Final = (
     "node.openshift.io/",
     "nvidia-dra-driver-gpu-",
     "nvidia.com/",
+    "nvsentinel.dgxc.nvidia.com/",
     "resource.nvidia.com/",
     "seatrial.dev/",
     "topology.kubernetes.io/",
@@ -47,6 +48,8 @@ LABELS: Final = frozenset(
         "app",
         "controller-revision-hash",
         "helm.sh/chart",
+        "k8saas.nvidia.com/ManagedByNVSentinel",
+        "karpenter.sh/registered",
         "kernel",
         "olm.copiedFrom",
         "openshift.driver-toolkit",
@@ -62,7 +65,13 @@ ANNOTATION_PREFIXES: Final = (
     "nvidia.com/gpu-driver-upgrade",
     "seatrial.dev/",
 )
-ANNOTATIONS: Final = frozenset({"kubernetes.io/config.mirror"})
+ANNOTATIONS: Final = frozenset(
+    {
+        "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+        "karpenter.sh/do-not-disrupt",
+        "kubernetes.io/config.mirror",
+    }
+)
 RESOURCE_PREFIX: Final = "nvidia.com/"
 VARIABLES: Final = frozenset({"DRIVER_CONFIG_DIGEST", "ENABLE_GPU_POD_EVICTION", "ENABLE_AUTO_DRAIN"})
 FIELDS: Final = ("f:spec", "f:driver", "f:version", "f:unschedulable", "f:upgradePolicy", "f:autoUpgrade")
