@@ -116,9 +116,9 @@ def test_a_controller_killed_in_the_midst_of_a_visit_leaves_no_mark_once_the_nex
 def test_an_abort_leaves_no_mark(stage: LightStage) -> None:
     canary = begin_broken(stage, "aborted")
     assert "Kept off  Karpenter, by rollout aborted, until its upgrade ends" in stage.run("why", canary).stdout
+    stage.do("rollout", "abort", "aborted", "--reason", "it does not load", "-y")
     for node in stage.fleet.nodes:
         stage.fleet.mend(node)
-    stage.do("rollout", "abort", "aborted", "--reason", "it does not load")
     stage.wait_phase("Reverted")
     stage.wait(lambda: not anywhere(stage), "every mark to be gone")
 

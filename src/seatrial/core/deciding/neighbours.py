@@ -29,6 +29,8 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.writing import Step, record_of, retry_at
 
+_LAST: Final = NodePhase.UNCORDON_REQUIRED
+"""The last phase of a visit, which goes on should its proof be gone."""
 _WAITING: Final = frozenset({NodePhase.UPGRADE_FAILED, NodePhase.UPGRADE_REQUIRED})
 """Phases of a node that has failed, and on which nobody is at work."""
 
@@ -87,11 +89,8 @@ def _amended(action: WriteNodeRecord, node: NodeSeen, visits: Visits, now: Insta
     before, record = node.record, action.record
     if record.phase is NodePhase.UPGRADE_DONE:
         return replace(action, record=replace(record, marks=(), marked_by=""), lifted=marks.ours(node.facts, before))
-    entered = [
-        each
-        for each in NEIGHBOURS
-        if record.phase in each.phases and (before is None or before.phase not in each.phases)
-    ]
+    left = before.phase if before is not None else None
+    entered = [each for each in NEIGHBOURS if record.phase in each.phases and left not in (*each.phases, _LAST)]
     if not entered:
         return action
     there, kept = dict(node.facts.marks), dict(record.marks)
