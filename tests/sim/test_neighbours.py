@@ -10,6 +10,7 @@ import pytest
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Cordon
+from seatrial.core.deciding import neighbours as marking
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
@@ -20,7 +21,7 @@ from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import driver_pods, neighbours
 from seatrial.sim.driver_pods import driver_manager_acts
-from seatrial.sim.neighbours import DRIVER_MANAGER, PARTS, Deed, Neighbour, Start, deeds_of
+from seatrial.sim.neighbours import DRIVER_MANAGER, PARTS, Deed, Neighbour, Start, deeds_of, remover_of
 from seatrial.sim.nodes import Fate, new_node, rebooted
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import BEHAVIOURS
@@ -185,3 +186,56 @@ def test_a_row_taken_from_the_table_is_missed(monkeypatch: pytest.MonkeyPatch) -
     story.play()
     assert story.closings == [], "without its rows nobody would know that nodes are opened"
     assert DRIVER_MANAGER
+
+
+# ── autoscalers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SLOW = Fate(is_scaled_down=True, cuda_fails_on=NEW.version)
+"""Its validation takes longer than an autoscaler waits, and fails in the end."""
+KARPENTERS = {"karpenter.sh/nodepool": "gpus"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "who"),
+    [
+        ({}, {}, Neighbour.AUTOSCALER),
+        ({}, {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "false"}, Neighbour.AUTOSCALER),
+        ({}, {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}, None),
+        (KARPENTERS, {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}, Neighbour.KARPENTER),
+        (
+            KARPENTERS,
+            {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true", "karpenter.sh/do-not-disrupt": "true"},
+            None,
+        ),
+    ],
+)
+def test_an_autoscaler_spares_whom_it_is_told_to(
+    labels: dict[str, str], annotations: dict[str, str], who: Neighbour | None
+) -> None:
+    assert remover_of(labels, annotations) is who
+
+
+@pytest.mark.parametrize("labels", [{}, KARPENTERS], ids=["any node", "a node of Karpenter's"])
+def test_a_node_that_we_visit_is_not_removed_however_long_it_takes(labels: dict[str, str]) -> None:
+    node = a_node()
+    story = Story(replace(node, facts=replace(node.facts, labels=labels)), SLOW)
+    end = story.play()
+    assert end.record is not None
+    assert end.record.phase is NodePhase.UPGRADE_FAILED
+    assert end.facts.marks, "and it stays spared while it waits for a retry"
+
+
+def test_without_our_marks_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marking, "NEIGHBOURS", ())
+    story = Story(a_node(), SLOW)
+    with pytest.raises(KeyError, match="n1"):
+        story.play()
+
+
+def test_a_node_that_a_person_cordons_and_empties_is_removed_as_ever() -> None:
+    world = World([new_node("n1", running=NEW, wanted=NEW)], INTENT, everybody=Fate(is_scaled_down=True))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True)))
+    world.tick_to(599.0)
+    assert "n1" in world.nodes
+    world.tick_to(700.0)
+    assert "n1" not in world.nodes

@@ -5,11 +5,13 @@
     kubelet                 starts and ends pods, tells of what it sees
     DaemonSet controller    puts pods where its selector says
     GitOps engine           brings a repository into the cluster
+    autoscalers             remove nodes that nobody uses
 
-Law of this file: what a neighbour does is said here and nowhere else. `World` plays the driver manager's rows as one of
-its reactions (reactions.py), and the testbed plays the same rows on a real API server
-(seatrial_lab/testbed/neighbours/driver_manager.py). The other neighbours are real on the testbed; their rows name the
-reaction of World that stands for them.
+Law of this file: what a neighbour does is said here and nowhere else, in its own words: nothing is read off what we
+write for it. `World` plays the driver manager's rows as one of its reactions (reactions.py) and those of autoscalers
+(world.py), and the testbed plays the same rows on a real API server (seatrial_lab/testbed/neighbours/driver_manager.py,
+seatrial_lab/testbed/nodes/autoscaler.py). The other neighbours are real on the testbed; their rows name the reaction of
+World that stands for them.
 
 Tests: tests/sim/test_neighbours.py
 """
@@ -35,6 +37,8 @@ class Neighbour(StrEnum):
     KUBELET = "kubelet"
     DAEMON_SETS = "DaemonSet controller"
     DEPLOYER = "GitOps engine"
+    AUTOSCALER = "Cluster Autoscaler"
+    KARPENTER = "Karpenter"
 
 
 class Start(StrEnum):
@@ -87,6 +91,46 @@ def deeds_of(
     if is_superseded:
         return ()
     return tuple(row.does for row in rows if row.when is start and any(said[name] == "true" for name in row.needs))
+
+
+REMOVED: Final = "node is removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remover:
+    """Who removes a node that is cordoned and used by nobody, once that has lasted; and what keeps them from it."""
+
+    who: Neighbour
+    spares: tuple[str, str]
+    """An annotation of the node, and its value."""
+    made: str = ""
+    """How labels begin of the nodes that are its own; empty where any node may be."""
+
+
+REMOVERS: Final[tuple[Remover, ...]] = (
+    Remover(
+        who=Neighbour.KARPENTER,
+        spares=("karpenter.sh/do-not-disrupt", "true"),
+        made="karpenter.sh/",
+    ),
+    Remover(
+        who=Neighbour.AUTOSCALER,
+        spares=("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
+    ),
+)
+
+
+def remover_of(
+    labels: Iterable[str], annotations: Mapping[str, str], rows: Iterable[Remover] = REMOVERS
+) -> Neighbour | None:
+    """Who would remove a node that is cordoned and used by nobody; None where nobody would."""
+    some = tuple(labels)
+    for row in rows:
+        is_its_own = not row.made or any(key.startswith(row.made) for key in some)
+        key, value = row.spares
+        if is_its_own and annotations.get(key) != value:
+            return row.who
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,5 +233,14 @@ PARTS: Final[tuple[Part, ...]] = (
         when="it is suspended, or what it applies is refused",
         does="brings nothing into the cluster, a revert neither, and says so",
         reaction="repository is synced",
+    ),
+    *(
+        Part(
+            who=row.who,
+            when=f"a node is cordoned and nobody uses it, unless its annotation {row.spares[0]} says {row.spares[1]}",
+            does="removes the node",
+            reaction=REMOVED,
+        )
+        for row in REMOVERS
     ),
 )

@@ -63,6 +63,8 @@ class Fate:
     """The maintenance operator never gets the node empty."""
     manager_env: tuple[tuple[str, str], ...] | None = None
     """What the driver manager in its driver pods is told by name; None where there is no driver manager."""
+    is_scaled_down: bool = False
+    """Autoscalers look after the node: they remove it once it is cordoned and nobody uses it, unless told not to."""
     is_work_waiting: bool = False
     """A job waits for GPUs, and is placed here the moment the node is open."""
 

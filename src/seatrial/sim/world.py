@@ -24,11 +24,11 @@ from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
-from seatrial.core.model.seen.pods import DriverRevision, Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
-from seatrial.sim import driver_pods, merging, upgrade_controller
+from seatrial.sim import driver_pods, merging, neighbours, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
 from seatrial.sim.merging import MERGED
@@ -80,9 +80,10 @@ OUTSIDE_DELAYS: Final[Mapping[str, Delay]] = {
     FOLLOWED: Delay(seconds=5, jitter_seconds=5),
     PROBED: Delay(seconds=60, jitter_seconds=60),
     STEERED: Delay(seconds=0.5, jitter_seconds=1.5),
+    neighbours.REMOVED: Delay(seconds=600, jitter_seconds=60),
 }
 """A deployer that looks at its repository every three minutes, people who merge within hours, gates of a minute or two,
-and a controller of NVIDIA's that we wake whenever there is something to see."""
+a controller of NVIDIA's that we wake whenever there is something to see, and an autoscaler that waits ten minutes."""
 
 
 class World:
@@ -128,6 +129,8 @@ class World:
         self._event_count = 0
         self._scheduled: set[tuple[str, str, str]] = set()
         self._outcomes: list[Outcome] = []
+        self._idle_since: dict[str, Instant] = {}
+        """Nodes that an autoscaler would remove, and since when."""
         self._saved_at: dict[str, Instant] = {}
         """By token: when the work is saved that a webhook was asked about."""
         self.watchers: list[Callable[[NodeSeen, NodeSeen], None]] = []
@@ -288,6 +291,7 @@ class World:
             fate,
             manager_env=env if env is not None else outer.manager_env_of(self.nodes[name].facts, self.outside),
             is_work_waiting=fate.is_work_waiting or everybody.is_work_waiting,
+            is_scaled_down=fate.is_scaled_down or everybody.is_scaled_down,
             is_driver_in_use=fate.is_driver_in_use or everybody.is_driver_in_use,
         )
 
@@ -319,7 +323,23 @@ class World:
         for watcher in self.watchers:
             watcher(before, node)
         self._schedule_reactions(node.name)
+        self._schedule_removal(node)
         self._schedule_steering()
+
+    def _schedule_removal(self, node: NodeSeen) -> None:
+        """Autoscalers remove a node that is cordoned, used by nobody and spared by no annotation, once that lasted."""
+        facts, name = node.facts, node.name
+        is_idle = facts.is_cordoned and not any(pod.keeper is not PodOwner.DAEMON_SET for pod in facts.pods)
+        is_theirs = self._fate(name).is_scaled_down and neighbours.remover_of(facts.labels, dict(facts.marks))
+        if not is_idle or not is_theirs:
+            self._idle_since.pop(name, None)
+        elif name not in self._idle_since:
+            since = self._idle_since[name] = self.time
+            self._push(self.time + self._drawn(neighbours.REMOVED), partial(self._remove, name, since))
+
+    def _remove(self, name: str, since: Instant) -> None:
+        if self._idle_since.get(name) == since:
+            del self.nodes[name], self._idle_since[name]
 
     def _set_outside(self, outside: Outside) -> None:
         self.outside = outside

@@ -24,6 +24,7 @@ from functools import partial
 from typing import Final
 
 from seatrial.sim.merging import MERGED
+from seatrial.sim.neighbours import REMOVED
 from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, GateFate
 from seatrial.sim.reactions import REACTIONS
@@ -83,6 +84,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             (FOLLOWED, "The operator gives the DaemonSets of a resource the version that it carries."),
             (STEERED, "NVIDIA's controller marks a node, starts it, or ends its work."),
             (PROBED, "A gate's Job comes to its end, and says what it found."),
+            (REMOVED, "An autoscaler removes a node that is cordoned, used by nobody and not spared."),
         )
     },
     # fates
