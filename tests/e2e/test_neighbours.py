@@ -4,14 +4,18 @@ a deletion and an uninstall; what a person put there stays throughout.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.model.seen.marks import BY_KEY, NEIGHBOURS, Place
+from seatrial.sim.neighbours import Neighbour
+from seatrial_lab.testbed.nodes.autoscaler import Autoscaler
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import LEASE_SECONDS
 from tests.e2e.light_stage import LightStage, light_stage
@@ -111,6 +115,48 @@ def test_a_controller_killed_in_the_midst_of_a_visit_leaves_no_mark_once_the_nex
     stage.controller.start()
     stage.wait_phase("Done")
     assert anywhere(stage) == {}
+
+
+def test_autoscalers_leave_a_visited_node_alone_and_remove_one_that_nobody_spares(stage: LightStage) -> None:
+    bare = f"{PREFIX}-bare"
+    meta = {"name": bare, "labels": {"testbed.seatrial.dev/scaled": "true"}}
+    stage.plane.apply([{"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {"unschedulable": True}}])
+    canary = begin_broken(stage, "scaled")
+    stage.label(canary, "testbed.seatrial.dev/scaled=true")
+    with Autoscaler(stage.plane, "testbed.seatrial.dev/scaled=true", idle_seconds=2) as autoscaler:
+        stage.wait(lambda: bool(autoscaler.removed), "the node that nobody spares to be removed")
+        looks = autoscaler.look_count + 12
+        stage.wait(lambda: autoscaler.look_count >= looks, "the autoscalers to have had time for the other")
+        assert autoscaler.removed == [(bare, Neighbour.AUTOSCALER)]
+        assert stage.cordoned() == [canary]
+        for node in stage.fleet.nodes:
+            stage.fleet.mend(node)
+        stage.wait_phase("Done")
+        assert autoscaler.removed == [(bare, Neighbour.AUTOSCALER)]
+    stage.label(canary, "testbed.seatrial.dev/scaled-")
+
+
+def report(stage: LightStage, node: str, type_: str, status: str, at: str) -> None:
+    """What node-problem-detector says of a node."""
+    said = {"type": type_, "status": status, "reason": "TaskHung", "message": "task nvidia-modprobe is blocked"}
+    body = json.dumps({"status": {"conditions": [{**said, "lastTransitionTime": at}]}})
+    stage.plane.kubectl("patch", "node", node, "--subresource=status", "--type=strategic", "-p", body)
+
+
+def test_a_node_whose_kernel_is_reported_broken_since_its_driver_started_is_not_given_back(stage: LightStage) -> None:
+    canary = begin_broken(stage, "hung")
+    later = (datetime.now(UTC) + timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    report(stage, canary, "FrequentKubeletRestart", "True", later)
+    report(stage, canary, "KernelDeadlock", "True", later)
+    for node in stage.fleet.nodes:
+        stage.fleet.mend(node)
+    told = stage.wait_held("node-problem", canary)
+    assert "the node reports KernelDeadlock: task nvidia-modprobe is blocked" in told
+    said = stage.run("why", canary).stdout
+    assert "Problem   FrequentKubeletRestart" in said
+    assert "Problem   KernelDeadlock" in said
+    report(stage, canary, "KernelDeadlock", "False", later)
+    stage.wait_phase("Done")
 
 
 def test_an_abort_leaves_no_mark(stage: LightStage) -> None:
