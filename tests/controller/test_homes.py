@@ -78,6 +78,10 @@ def subjects(remote: Bare, count: int = 9) -> list[str]:
     ("text", "seen"),
     [
         (matrix_of(), EntrySeen(driver=NEW.version)),
+        (
+            matrix_of(more="    container_toolkit: v1.18.1\n    firmware_cx7: 28.43.2026\n"),
+            EntrySeen(driver=NEW.version, parts=(("container_toolkit", "v1.18.1"),)),
+        ),
         (matrix_of(more="    bad: too slow\n"), EntrySeen(driver=NEW.version, bad="too slow")),
         (None, EntrySeen(problem="m.yaml is gone")),
         (matrix_of().partition("  canary")[0], EntrySeen(problem="m.yaml no longer has an entry 'canary'")),

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from seatrial.core.campaign import canary, preflight
+from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Canary, Mode, Point, Via
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.target import Target
 from tests.builders import (
     NEW,
     NOW,
@@ -76,6 +78,24 @@ def test_a_fleet_in_order_may_begin() -> None:
 def test_the_matrix_has_to_stand_behind_the_target(source: Any, held: tuple[Hold, ...]) -> None:
     assert why_not(source=source, campaign={"has_source": True}) == held
     assert why_not(source=source) == ()
+
+
+@pytest.mark.parametrize(
+    ("parts", "held"),
+    [
+        ((), ()),
+        ((("container_toolkit", "v1.18.1"), ("gpu_operator", "v25.10.0")), ()),
+        (
+            (("container_toolkit", "v1.17.0"),),
+            told(HoldCode.MATRIX_CHANGED, found="container_toolkit v1.17.0", target="container_toolkit v1.18.1"),
+        ),
+    ],
+)
+def test_what_moves_with_the_driver_is_what_the_matrix_says_where_it_names_it(parts: Any, held: Any) -> None:
+    target = Target.of(NEW.version, (Component.CONTAINER_TOOLKIT, "v1.18.1"))
+    seen = a_snapshot(an_old_node(), campaign=a_campaign_record(), source=a_source(parts=parts))
+    found = preflight.why_source(a_view(seen, an_intent(target=target, campaign=a_campaign())))
+    assert ((found,) if found is not None else ()) == held
 
 
 def test_where_a_commit_is_to_publish_its_repository_has_to_be_seen_first_also_without_a_matrix() -> None:

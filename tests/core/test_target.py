@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from seatrial.core.compat.matrix import Component
@@ -24,11 +26,21 @@ def test_targets_are_the_same_when_their_versions_mean_the_same() -> None:
     assert Target.of("565.77", FIRMWARE) != Target.of("565.77")
 
 
-@pytest.mark.parametrize("target", [Target.of("560.35.03"), Target.of("560.35.03", FIRMWARE)], ids=str)
+BY_HAND = replace(Target.of("560.35.03", (Component.GPU_OPERATOR, "v25.10.0")), is_by_hand=True)
+
+
+@pytest.mark.parametrize("target", [Target.of("560.35.03"), Target.of("560.35.03", FIRMWARE), BY_HAND], ids=str)
 def test_a_target_is_read_again_from_its_text(target: Target) -> None:
     again = Target.parse(str(target))
     assert again == target
     assert str(again) == str(target)
+
+
+def test_what_people_move_by_hand_is_not_published() -> None:
+    ours = Target.of("560.35.03", (Component.GPU_OPERATOR, "v25.10.0"))
+    assert (ours.components, ours.published) == ((Component.GPU_OPERATOR,), "560.35.03, gpu_operator v25.10.0")
+    assert (BY_HAND.components, BY_HAND.published) == ((), "560.35.03")
+    assert BY_HAND.version_of(Component.GPU_OPERATOR) == "v25.10.0"
 
 
 def test_a_driver_alone_is_its_version() -> None:

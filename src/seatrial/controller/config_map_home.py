@@ -62,6 +62,7 @@ class ConfigMapHome:
             since=now,
             head=found.metadata.resource_version,
             driver=entry.driver,
+            parts=entry.parts,
             bad=entry.bad,
             problem=entry.problem,
             steps=tuple((PublishStep(step), note) for step, note in notes.items() if step in _STEPS),

@@ -103,6 +103,7 @@ class GitHome:
             head=seen.head,
             problem=entry.problem,
             driver=entry.driver,
+            parts=entry.parts,
             bad=entry.bad,
             is_rewritten=seen.is_pinned_kept is False,
             steps=tuple(steps.items()),

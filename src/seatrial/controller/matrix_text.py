@@ -20,6 +20,7 @@ from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Component, Entry, Role, role_of
+from seatrial.core.model.target import PUBLISHED
 from seatrial.core.node.progress import is_same
 from seatrial.core.text import foreign
 
@@ -42,6 +43,8 @@ class EntrySeen:
     """What the entry says; without a problem it names a driver."""
 
     driver: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
+    """What else it names that a rollout can publish, by the key of the component."""
     bad: str = ""
     problem: str = ""
 
@@ -70,7 +73,9 @@ def _read(entry: Entry, file: str) -> EntrySeen:
         return EntrySeen(bad=_on_one_line(entry.bad), problem=f"{file}: {entry.key} names no driver")
     if driver.version is None:
         return EntrySeen(driver=driver.text, bad=_on_one_line(entry.bad), problem=f"{driver.span}: {driver.problem}")
-    return EntrySeen(driver=driver.text, bad=_on_one_line(entry.bad))
+    named = ((component.value, entry.stack[component]) for component in PUBLISHED)
+    parts = tuple((name, foreign.line(value.text)) for name, value in named if value is not None)
+    return EntrySeen(driver=driver.text, parts=parts, bad=_on_one_line(entry.bad))
 
 
 def is_promoted(text: str | None, place: MatrixPlace) -> bool:

@@ -14,9 +14,9 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandPod, OperandSeen
-from seatrial.core.model.seen.operators import Carrier
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.model.seen.pods import ValidatorPod
-from seatrial.core.model.target import parts_of
+from seatrial.core.model.target import parts_of, text_of
 from seatrial.sim.nodes import Fate, successor_of
 
 
@@ -67,6 +67,12 @@ def naming(carrier: Carrier, text: str) -> Carrier:
     """A resource that carries what a text says: a driver, and operands where it names them."""
     driver, parts = parts_of(text)
     return replace(carrier, version=driver, parts=tuple({**dict(carrier.parts), **dict(parts)}.items()))
+
+
+def files_of(operator: OperatorFacts) -> tuple[tuple[str, str], ...]:
+    """What the files say from which a deployer made the operator's resources as they are."""
+    said = ((each, ((Component(name), text) for name, text in each.parts)) for each in operator.carriers)
+    return tuple((each.name, text_of(each.version, parts)) for each, parts in said)
 
 
 def carrying(facts: NodeFacts, parts: Mapping[str, str]) -> NodeFacts:

@@ -150,9 +150,10 @@ def driver_pools(
 
 def with_repository(outside: Outside, target: str) -> Outside:
     """The same, with a repository whose matrix asks for the target and whose files say what is carried now."""
-    files = tuple((carrier.name, carrier.version) for carrier in outside.operator.carriers)
     switches = tuple(each for carrier in outside.operator.carriers for each in driver_manager.standing(carrier))
-    return replace(outside, files=files, switches=switches, source=SourceFacts(head="c0", driver=target))
+    driver, parts = parts_of(target)
+    source = SourceFacts(head="c0", driver=driver, parts=parts)
+    return replace(outside, files=operand_pods.files_of(outside.operator), switches=switches, source=source)
 
 
 def seen_with(seen: Snapshot, outside: Outside) -> Snapshot:

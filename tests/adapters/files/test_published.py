@@ -1,4 +1,4 @@
-"""A driver version set in a file of a deployer: one value changes, or nothing does and the reason is said."""
+"""Versions set in a file of a deployer: their values change, or nothing does and the reason is said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.adapters.files.published import driver_version, set_driver_version
+from seatrial.adapters.files.published import driver_version, set_driver_version, set_versions, versions_in
 
 POLICY = """\
 # The fleet, as Argo CD applies it.
@@ -195,3 +195,64 @@ def test_a_text_that_is_no_version_is_refused(version: str) -> None:
 def test_reading_says_nothing_where_nothing_is_said() -> None:
     assert [driver_version(POLICY, "NVIDIADriver/pool-a"), driver_version("", "values")] == [None, None]
     assert driver_version("driver:\n  enabled: true\n", "values") is None
+
+
+# ── operands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+RELEASE = "580.65.06, container_toolkit v1.18.1, device_plugin v0.18.0"
+OPERANDS = """\
+driver: {version: 570.86.15}
+toolkit:
+  repository: nvcr.io/nvidia/k8s  # the mirror follows
+  version: v1.17.0-ubuntu20.04
+devicePlugin:
+  version: 'v0.17.0' # with the toolkit
+dcgmExporter: {version: 4.1.0-4.0.2}
+"""
+
+
+def test_all_versions_of_a_release_are_set_in_their_places_and_nothing_else_changes() -> None:
+    edited = set_versions(OPERANDS, "values", RELEASE, "values.yaml")
+    assert [line for line in changed(OPERANDS, edited) if line.startswith("+")] == [
+        "+ driver: {version: 580.65.06}",
+        "+   version: v1.18.1",
+        "+   version: 'v0.18.0' # with the toolkit",
+    ]
+    assert versions_in(edited, "values", RELEASE) == RELEASE
+    assert versions_in(OPERANDS, "values", RELEASE) == (
+        "570.86.15, container_toolkit v1.17.0-ubuntu20.04, device_plugin v0.17.0"
+    )
+    assert versions_in(edited, "values", "580.65.06, dcgm 4.1.0-4.0.2") == "580.65.06, dcgm 4.1.0-4.0.2"
+
+
+def test_a_cluster_policy_has_them_below_its_spec_and_the_driver_may_stay() -> None:
+    edited = set_versions(POLICY, "ClusterPolicy/cluster-policy", "570.86.15, container_toolkit v1.18.1")
+    assert edited == POLICY.replace("v1.17.0", "v1.18.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "resource", "version", "says"),
+    [
+        (POLICY, "ClusterPolicy/cluster-policy", RELEASE, r"fleet\.yaml:2:1: .* says no spec\.devicePlugin\.version\."),
+        (POLICY, "ClusterPolicy/cluster-policy", RELEASE, "with the version that runs now"),
+        (OPERANDS, "values", "580.65.06, gfd v0.18.0", r"fleet\.yaml:1:1: The values file says no gfd\.version"),
+        (OPERANDS, "values", "580.65.06, container_toolkit a b", "'a b' is not a container_toolkit version"),
+        (OPERANDS, "values", "580.65.06, gpu_operator v25.10.0", "has no place for a version of gpu_operator"),
+        (DRIVERS, "NVIDIADriver/pool-a", RELEASE, "has no place for a version of container_toolkit.*ClusterPolicy"),
+        (
+            "driver: {version: 1}\nv: &v v1\ntoolkit:\n  version: *v\n",
+            "values",
+            "2, container_toolkit v2",
+            r"fleet\.yaml:4:12: The container_toolkit version of the values file is behind an anchor",
+        ),
+    ],
+)
+def test_one_that_has_no_value_of_its_own_there_refuses_all(text: str, resource: str, version: str, says: str) -> None:
+    with pytest.raises(EditRefused) as caught:
+        set_versions(text, resource, version, "fleet.yaml")
+    assert re.match(f".*{says}", str(caught.value))
+
+
+def test_what_is_not_said_whole_is_not_said() -> None:
+    assert versions_in(POLICY, "ClusterPolicy/cluster-policy", RELEASE) is None
+    assert versions_in("toolkit: {version: v1}\n", "values", RELEASE) is None

@@ -1,13 +1,14 @@
-"""One driver version in a file that Git holds for a deployer, read and set without touching anything else in it.
+"""Versions in a file that Git holds for a deployer, read and set without touching anything else in it.
 
-    resource                    where the version is written
-    ClusterPolicy/NAME          spec.driver.version     one of the documents of a YAML file
-    NVIDIADriver/NAME           spec.version            likewise
-    values                      driver.version          a Helm values file
+    resource                where the driver's version is written       and that of an operand
+    ClusterPolicy/NAME      spec.driver.version                         spec.toolkit.version, spec.dcgmExporter.version
+    NVIDIADriver/NAME       spec.version                                nowhere: a ClusterPolicy has it
+    values                  driver.version                              toolkit.version, dcgmExporter.version
 
-Only the characters of that one value change: comments, order, quotes and the other documents stay. What cannot be done
-so is refused with file and line, and so is a scope that does not exist (`driver.nodeSelector`): the version below it
-would reach every node.
+The first two are one of the documents of a YAML file, the last is a Helm values file. Only the characters of those
+values change: comments, order, quotes and the other documents stay. What cannot be done so is refused with file and
+line, and so is a scope that does not exist (`driver.nodeSelector`): the version below it would reach every node. All
+values of one text are set, or none.
 
 Tests: tests/adapters/files/test_published.py
 """
@@ -22,6 +23,9 @@ from typing import Final
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.seen.operands import FIELDS
+from seatrial.core.model.target import parts_of, text_of
 
 VALUES: Final = "values"
 PATHS: Final = {
@@ -37,29 +41,51 @@ _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
 _INDIRECT: Final = frozenset({"yaml-alias", "yaml-anchor", "yaml-tag"})
 
 
+def set_versions(text: str, resource: str, version: str, file: str = "") -> str:
+    """Give one resource all that a version names: the driver, and operands. EditRefused where one cannot be set."""
+    driver, parts = parts_of(version)
+    edited = set_driver_version(text, resource, driver, file)
+    for name, wanted in parts:
+        edited = _set(Page(edited, file, resource, Component(name)), wanted)
+    return edited
+
+
+def versions_in(text: str, resource: str, like: str, file: str = "") -> str | None:
+    """What one resource says of all that a version names; None where it does not say it all."""
+    driver = driver_version(text, resource, file)
+    found = [(Component(name), _said(Page(text, file, resource, Component(name)))) for name, _ in parts_of(like)[1]]
+    known = [(component, said) for component, said in found if said is not None]
+    return text_of(driver, known) if driver is not None and len(known) == len(found) else None
+
+
 def set_driver_version(text: str, resource: str, version: str, file: str = "") -> str:
     """Give one resource another driver version; EditRefused where that cannot be done, or would not do what it says."""
-    page = Page(text, file, resource)
-    if not _VERSION.fullmatch(version):
-        raise page.refused(f"{version!r} is not a driver version.", "Write it as the image's tag has it: 580.65.06.")
+    return _set(Page(text, file, resource), version)
+
+
+def driver_version(text: str, resource: str, file: str = "") -> str | None:
+    """The driver version that one resource says; None where the file says none. EditRefused where nobody can tell."""
+    return _said(Page(text, file, resource))
+
+
+def _set(page: Page, version: str) -> str:
+    page.refuse_unreadable(version)
     found = page.find()
     if found is None:
         raise page.missing()
     page.refuse_false_scope(found)
     start, end, new = page.splice(found, version)
-    edited = text[:start] + new + text[end:]
-    if driver_version(edited, resource, file) != version:
+    edited = page.text[:start] + new + page.text[end:]
+    if _said(page.after(edited)) != version:
         raise page.refused(
-            f"The version of {resource} cannot be set by changing its value alone.",
+            f"{page.what()} cannot be set by changing its value alone.",
             "Make the edit yourself; nothing was changed.",
             found.document.layer.at(found.pair.key.start),
         )
     return edited
 
 
-def driver_version(text: str, resource: str, file: str = "") -> str | None:
-    """The driver version that one resource says; None where the file says none. EditRefused where nobody can tell."""
-    page = Page(text, file, resource)
+def _said(page: Page) -> str | None:
     found = page.find()
     if found is None:
         return None
@@ -84,10 +110,10 @@ class Found:
 
 
 class Page:
-    """One file, asked about one resource."""
+    """One file, asked about one resource and one component of it."""
 
-    def __init__(self, text: str, file: str, resource: str) -> None:
-        self._text = text
+    def __init__(self, text: str, file: str, resource: str, component: Component = Component.GPU_DRIVER) -> None:
+        self.text = text
         self._file = file
         self._resource = resource
         self._kind, slash, self._name = resource.partition("/")
@@ -97,6 +123,24 @@ class Page:
                 f"{resource!r} names nothing that has a driver version.",
                 "Write ClusterPolicy/NAME, NVIDIADriver/NAME, or values for a Helm values file.",
             )
+        self._component = component
+        self._path = self._path_of(component)
+
+    def _path_of(self, component: Component) -> tuple[str, ...]:
+        if component is Component.GPU_DRIVER:
+            return PATHS[self._kind]
+        if component not in FIELDS or self._kind == "NVIDIADriver":
+            raise self.refused(
+                f"{self.called()} has no place for a version of {component.value}.",
+                "Publish it to the file of the ClusterPolicy, or of the values of its chart."
+                if component in FIELDS
+                else "Leave it out of spec.target, and move it yourself.",
+            )
+        return (*PATHS[self._kind][:-2], FIELDS[component], "version")
+
+    def after(self, text: str) -> Page:
+        """The same question, asked of the file after an edit."""
+        return Page(text, self._file, self._resource, self._component)
 
     # ── finding it ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -127,10 +171,10 @@ class Page:
 
     def _layers(self) -> Iterator[tree.Layer]:
         """Every document as a text of its own; `---` at the start of a line is nothing else in YAML."""
-        start = 1 if self._text.startswith("\ufeff") else 0
-        cuts = [start, *(found.start() for found in _DOCUMENT.finditer(self._text, start) if found.start() > start)]
-        for at, end in zip(cuts, [*cuts[1:], len(self._text)], strict=True):
-            yield tree.Layer(text=self._text[at:end], file_starts=(at,))
+        start = 1 if self.text.startswith("\ufeff") else 0
+        cuts = [start, *(found.start() for found in _DOCUMENT.finditer(self.text, start) if found.start() > start)]
+        for at, end in zip(cuts, [*cuts[1:], len(self.text)], strict=True):
+            yield tree.Layer(text=self.text[at:end], file_starts=(at,))
 
     def _is_meant(self, document: Document) -> bool:
         metadata = _value(document.root, "metadata")
@@ -144,7 +188,7 @@ class Page:
     def _walk(self, document: Document) -> Found | None:
         above = [document.root]
         self.refuse_indirection(document, document.root)
-        *folders, last = PATHS[self._kind]
+        *folders, last = self._path
         for name in folders:
             pair = self.only(document, above[-1], name)
             if pair is None:
@@ -174,9 +218,16 @@ class Page:
 
     # ── refusing it ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def refuse_unreadable(self, version: str) -> None:
+        """Refuse a text that is no version: it would be read as something else."""
+        if not _VERSION.fullmatch(version):
+            is_driver = self._component is Component.GPU_DRIVER
+            kind, such = ("driver", "580.65.06") if is_driver else (self._component.value, "v1.18.1")
+            raise self.refused(f"{version!r} is not a {kind} version.", f"Write it as the image's tag has it: {such}.")
+
     def refuse_false_scope(self, found: Found) -> None:
         """Refuse a version below `driver.nodeSelector`, which looks like a scope and is none."""
-        if self._kind == "NVIDIADriver":  # it has a real one
+        if self._kind == "NVIDIADriver" or self._component is not Component.GPU_DRIVER:  # the first has a real one
             return
         for pair in found.above[-1].pairs:
             if pair.key.text == "nodeSelector":
@@ -196,8 +247,8 @@ class Page:
         for trouble in document.troubles:
             if trouble.rule in _INDIRECT and trouble.at == document.layer.at(node.start):
                 raise self.refused(
-                    f"The version of {self.called()} is behind an anchor, an alias or a tag: an edit here could "
-                    "change another place, or none.",
+                    f"{self.what()} is behind an anchor, an alias or a tag: an edit here could change another place, "
+                    "or none.",
                     "Write the value out in its own place.",
                     trouble.at,
                 )
@@ -213,17 +264,18 @@ class Page:
 
     def missing(self) -> EditRefused:
         """Say which part of the way to the version is not there."""
-        path = ".".join(PATHS[self._kind])
+        path = ".".join(self._path)
         documents = list(self._documents())
         if not documents and self._kind != VALUES:
             return self.refused(
                 f"{self.called()} is not in this file.", "Check the name and the file, and that it is no List."
             )
         at = documents[0].layer.at(documents[0].root.start) if documents else 0
-        return self.refused(f"{self.called()} says no {path}.", f"Write it there once yourself: {path}.", at)
+        now = "" if self._component is Component.GPU_DRIVER else ", with the version that runs now"
+        return self.refused(f"{self.called()} says no {path}.", f"Write it there once yourself{now}: {path}.", at)
 
     def refused(self, message: str, next_step: str, at: int = 0) -> EditRefused:
-        places = tree.Places(self._file, self._text)
+        places = tree.Places(self._file, self.text)
         return EditRefused(
             Finding(
                 rule="edit-refused",
@@ -243,7 +295,7 @@ class Page:
         is_text = isinstance(node, tree.ScalarNode) and node.style not in (tree.Style.LITERAL, tree.Style.FOLDED)
         if not isinstance(node, tree.ScalarNode) or not is_text or tree.BREAK.search(layer.text, node.start, node.end):
             raise self.refused(
-                f"The version of {self.called()} is not a text on one line.",
+                f"{self.what()} is not a text on one line.",
                 "Write it behind its key: version: 580.65.06.",
                 layer.at(found.pair.key.start),
             )
@@ -261,8 +313,13 @@ class Page:
     def called(self) -> str:
         return "The values file" if self._kind == VALUES else self._resource
 
+    def what(self) -> str:
+        owner = "the values file" if self._kind == VALUES else self._resource
+        is_driver = self._component is Component.GPU_DRIVER
+        return f"The version of {owner}" if is_driver else f"The {self._component.value} version of {owner}"
+
     def _line(self, at: int) -> int:
-        return tree.Places(self._file, self._text).span(at).line
+        return tree.Places(self._file, self.text).span(at).line
 
 
 def _value(mapping: tree.MappingNode, name: str) -> tree.Node | None:

@@ -170,7 +170,7 @@ def carrying(act: Publish, path: str, text: str | None) -> str:
     """The published file with the versions of an act in it, and with what the driver managers beside them are told."""
     edited = text or ""
     for resource, version in act.versions:
-        edited = published.set_driver_version(edited, _named_in(edited, resource), version, file=path)
+        edited = published.set_versions(edited, _named_in(edited, resource), version, file=path)
     for resource in dict.fromkeys(each.resource for each in act.switches):
         told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
         edited = set_switches(edited, _named_in(edited, resource), told, file=path)

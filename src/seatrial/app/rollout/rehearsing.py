@@ -129,6 +129,7 @@ def _playable(node: NodeSeen) -> NodeSeen:
 
 def _outside(outset: Outset, target: RolloutTarget) -> Outside:
     from seatrial.core.model.campaign import SourceFacts
+    from seatrial.sim.operand_pods import files_of
     from seatrial.sim.outside import Outside
 
     campaign = outset.intent.campaign
@@ -136,11 +137,10 @@ def _outside(outset: Outset, target: RolloutTarget) -> Outside:
         return Outside(operator=outset.operator, machine_pools=outset.machine_pools)
     commit = ((target.matrix or {}).get("git") or {}).get("commit", "")
     source = SourceFacts(head=commit, driver=str(outset.intent.target.driver))
-    files = tuple((carrier.name, carrier.version) for carrier in outset.operator.carriers)
     return Outside(
         operator=outset.operator,
         source=source,
-        files=files if campaign.publish is Via.GIT else (),
+        files=files_of(outset.operator) if campaign.publish is Via.GIT else (),
         machine_pools=outset.machine_pools,
     )
 

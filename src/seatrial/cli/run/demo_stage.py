@@ -175,7 +175,7 @@ class Stage:
         source = await self._home.look(self.world.time)
         file = self._published_at
         text = self._repository.text_at(source.head, file) or ""
-        version = published.driver_version(text, CLUSTER_POLICY, file) or ""
+        version = published.versions_in(text, CLUSTER_POLICY, self.world.intent.target.published, file) or ""
         env = switched.manager_env(text, CLUSTER_POLICY, file)
         switches = tuple(
             Switch(resource=CLUSTER_POLICY, name=name, value=env.get(name)) for name in driver_manager.SWITCHES

@@ -5,6 +5,8 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from seatrial.core.budget import capacity
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.proving import comparing
@@ -12,7 +14,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Point, RolloutPhase, Via
 from seatrial.core.movers import machine_pools
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import is_same
+from seatrial.core.node.progress import is_same, is_same_part
 
 
 def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
@@ -57,6 +59,16 @@ def why_source(view: View) -> Hold | None:
     driver = str(view.intent.target.driver)  # a step by hand keeps the driver that it is said to go with
     if not is_same(source.driver, driver):
         return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=driver)
+    return _why_other_parts(view, dict(source.parts))
+
+
+def _why_other_parts(view: View, named: Mapping[str, str]) -> Hold | None:
+    """Why the matrix does not stand behind what moves with the driver; of what it does not name it says nothing."""
+    for component in view.intent.target.components:
+        found, wanted = named.get(component.value, ""), view.intent.target.version_of(component)
+        if found and not is_same_part(component.value, found, wanted):
+            name = component.value
+            return view.hold(HoldCode.MATRIX_CHANGED, found=f"{name} {found}", target=f"{name} {wanted}")
     return None
 
 

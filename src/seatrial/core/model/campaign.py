@@ -373,6 +373,8 @@ class SourceFacts:
     """What is wrong with the entry as it stands there: not to be read, not there any more."""
     driver: str = ""
     """The driver version of the entry the rollout was made from, as it stands there now."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """What else of a rollout's it names, by the key of the component; what it does not name, it has no word about."""
     bad: str = ""
     """Why the entry is marked bad, if it is."""
     is_rewritten: bool = False

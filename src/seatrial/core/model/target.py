@@ -4,7 +4,8 @@ Law of this file: a target says what, and neither who moves it nor how; a driver
 moves one component asks for that one, so that another component is another pair and no other field.
 
     580.105.08                              as text: a driver alone
-    580.105.08, firmware_cx7 28.43.2026     and what goes with it
+    580.105.08, container_toolkit v1.18.1   and what is published with it
+    580.105.08, gpu_operator v25.10.0 by hand   and what people move, while the driver stays
 
 Tests: tests/core/test_target.py
 """
@@ -12,7 +13,7 @@ Tests: tests/core/test_target.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self, cast
 
 from seatrial.core.compat import versions
@@ -29,6 +30,7 @@ PUBLISHED: Final = (
     Component.VALIDATOR,
 )
 """What a rollout can move beside the driver, by publishing it: operands of the GPU Operator, or its whole release."""
+_BY_HAND: Final = " by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Target:
     """The wanted versions; the driver first, since every rollout says which one its nodes run at its end."""
 
     wanted: tuple[tuple[Component, Version], ...]
+    is_by_hand: bool = False
+    """Whether people move what is named beside the driver, so that nothing of it is published."""
 
     @classmethod
     def of(cls, driver: str | DriverVersion, *others: tuple[Component, str]) -> Self:
@@ -47,9 +51,10 @@ class Target:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The target that a text says, as `str` writes it."""
-        driver, *others = text.split(", ")
-        pairs = (each.partition(" ") for each in others)
-        return cls.of(driver, *((Component(name), version) for name, _, version in pairs))
+        bare = text.removesuffix(_BY_HAND)
+        driver, others = parts_of(bare)
+        read = cls.of(driver, *((Component(name), version) for name, version in others))
+        return replace(read, is_by_hand=bare != text)
 
     @property
     def driver(self) -> DriverVersion:
@@ -58,20 +63,24 @@ class Target:
     @property
     def components(self) -> tuple[Component, ...]:
         """What is published beside the driver."""
-        return tuple(component for component, _ in self.wanted if component in PUBLISHED)
+        return tuple(component for component, _ in self._beside)
 
     @property
     def published(self) -> str:
         """What is published, as text: the driver, and what moves with it. Not what people move by hand."""
-        others = ((each, str(version)) for each, version in self.wanted if each in PUBLISHED)
-        return text_of(str(self.driver), others)
+        return text_of(str(self.driver), ((each, str(version)) for each, version in self._beside))
+
+    @property
+    def _beside(self) -> tuple[tuple[Component, Version], ...]:
+        return () if self.is_by_hand else tuple(each for each in self.wanted if each[0] in PUBLISHED)
 
     def version_of(self, component: Component) -> str:
         """The version of a component; empty where the rollout says nothing of it."""
         return next((str(version) for each, version in self.wanted if each is component), "")
 
     def __str__(self) -> str:
-        return text_of(str(self.driver), ((each, str(version)) for each, version in self.wanted[1:]))
+        said = text_of(str(self.driver), ((each, str(version)) for each, version in self.wanted[1:]))
+        return f"{said}{_BY_HAND}" if self.is_by_hand else said
 
 
 def text_of(driver: str, others: Iterable[tuple[Component, str]] = ()) -> str:

@@ -66,7 +66,7 @@ def unworded(action: Action) -> Action:
 
 def message_of(action: StepAct, intent: Intent, record: CampaignRecord, tally: Tally | None = None) -> Message:
     """The text of the commit that an act makes; what ends a rollout, well or not, says where its report is."""
-    target = str(intent.target.driver)
+    target = intent.target.published
     match action:
         case Publish(step=PublishStep.CANARY):
             return Message(
@@ -106,7 +106,7 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord, tally: T
 
 def tag_message(intent: Intent, record: CampaignRecord) -> str:
     """The text of the tag: a subject, and what stands behind it."""
-    head = f"Driver {intent.target.driver} in production since {record.date}"
+    head = f"Driver {intent.target.published} in production since {record.date}"
     return _parts(head, _joined(accounts.evidence(record), accounts.left(record)))
 
 

@@ -278,7 +278,7 @@ def _read_target(spec: models.RolloutSpec) -> Target:
     if component in observed.OURS:
         return Target.of(driver)  # which is refused with the step itself
     try:
-        return Target.of(driver, (component, said.version))
+        return replace(Target.of(driver, (component, said.version)), is_by_hand=True)
     except VersionInvalid as err:
         raise ValueError(f"spec.byHand.version: {err}") from err
 
