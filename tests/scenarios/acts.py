@@ -981,6 +981,7 @@ VERSION_CASES: Final = (
             "expects": ((POLICY, OUTDATED),),
             "note": "",
             "switches": driver_manager.off(POLICY),
+            "on_delete": True,
         },
     ),
     Case(
@@ -1128,6 +1129,7 @@ REPOSITORY_CASES: Final = (
             "step": PublishStep.FLEET,
             "versions": ((FILE, "590.48.01"),),
             "via": Via.DIRECT,
+            "on_delete": True,
             "message": Message(subject="Another one", body="Somebody said so."),
         },
         lands={"message": SAID_IN_COMMIT},

@@ -14,9 +14,10 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandPod, OperandSeen
-from seatrial.core.model.seen.operators import Carrier, OperatorFacts
+from seatrial.core.model.seen.operators import ON_DELETE, Carrier, OperatorFacts
 from seatrial.core.model.seen.pods import ValidatorPod
 from seatrial.core.model.target import parts_of, text_of
+from seatrial.core.node.progress import is_policy
 from seatrial.sim.nodes import Fate, successor_of
 
 
@@ -73,6 +74,19 @@ def files_of(operator: OperatorFacts) -> tuple[tuple[str, str], ...]:
     """What the files say from which a deployer made the operator's resources as they are."""
     said = ((each, ((Component(name), text) for name, text in each.parts)) for each in operator.carriers)
     return tuple((each.name, text_of(each.version, parts)) for each, parts in said)
+
+
+def rolling(operator: OperatorFacts, written: Mapping[str, str], strategy: str | None) -> OperatorFacts:
+    """The operator once its ClusterPolicy, among what is written, says how DaemonSets replace pods; None: as before."""
+    if strategy is None or not any(map(is_policy, written)):
+        return operator
+    carriers = tuple(replace(each, strategy=strategy) if is_policy(each.name) else each for each in operator.carriers)
+    return replace(operator, carriers=carriers, rolling=() if strategy == ON_DELETE else operator.rolling)
+
+
+def is_as(carrier: Carrier, strategy: str) -> bool:
+    """Whether a resource says of DaemonSets what a repository does, as far as either has a say."""
+    return not strategy or not is_policy(carrier.name) or carrier.strategy == strategy
 
 
 def carrying(facts: NodeFacts, parts: Mapping[str, str]) -> NodeFacts:

@@ -34,7 +34,7 @@ from seatrial.core.model.gates.gate import GateVerdict, Measurement
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
-from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
+from seatrial.core.model.seen.operators import ON_DELETE, Carrier, MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.target import parts_of
@@ -65,7 +65,9 @@ class Outside:
     """What the repository says each resource carries; empty where nobody syncs one."""
     switches: tuple[Switch, ...] = ()
     """What the repository tells each resource's driver manager."""
-    undo: tuple[tuple[str, Versions, tuple[Switch, ...]], ...] = ()
+    strategy: str = ""
+    """How the repository has the DaemonSets of operands replace their pods."""
+    undo: tuple[tuple[str, Versions, tuple[Switch, ...], str], ...] = ()
     """By commit: what the files said before it."""
     follower: Follower | None = None
     """Who brings the repository into the cluster, where it is seen; stopped or failing it brings nothing."""
@@ -194,9 +196,10 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
         return outside  # nobody has to be asked where everybody may push
     match act:
         case Publish(via=Via.GIT, step=step, versions=versions, switches=switches):
-            is_said = set(versions) <= set(outside.files)
+            strategy = ON_DELETE if act.on_delete else outside.strategy
+            is_said = set(versions) <= set(outside.files) and strategy == outside.strategy
             is_there = outside.source is not None and is_said and set(switches) <= set(outside.switches)
-            return outside if is_there else commit(outside, step, versions, switches)
+            return outside if is_there else commit(outside, step, versions, switches, strategy)
         case Publish():
             return _write(outside, act)
         case RevertCommits(commits=commits):
@@ -216,15 +219,25 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             assert_never(act)
 
 
-def commit(outside: Outside, step: PublishStep, versions: Versions = (), switches: tuple[Switch, ...] = ()) -> Outside:
+def commit(
+    outside: Outside,
+    step: PublishStep,
+    versions: Versions = (),
+    switches: tuple[Switch, ...] = (),
+    strategy: str | None = None,
+) -> Outside:
     """The repository with one more commit of ours, unless the step is there already."""
     if outside.source is None:
         outside = replace(outside, source=SourceFacts(head="c0"))
-    return outside if _has(outside, step) else commit_anyway(outside, step, versions, switches)
+    return outside if _has(outside, step) else commit_anyway(outside, step, versions, switches, strategy)
 
 
 def commit_anyway(
-    outside: Outside, step: PublishStep, versions: Versions = (), switches: tuple[Switch, ...] = ()
+    outside: Outside,
+    step: PublishStep,
+    versions: Versions = (),
+    switches: tuple[Switch, ...] = (),
+    strategy: str | None = None,
 ) -> Outside:
     """The repository with one more commit of ours, whatever is there."""
     source = outside.source or SourceFacts()
@@ -235,7 +248,8 @@ def commit_anyway(
         source=replace(source, head=name, steps=(*source.steps, (step, name))),
         files=tuple((before | dict(versions)).items()),
         switches=_switched(outside.switches, switches),
-        undo=(*outside.undo, (name, outside.files, outside.switches)),
+        strategy=outside.strategy if strategy is None else strategy,
+        undo=(*outside.undo, (name, outside.files, outside.switches, outside.strategy)),
     )
 
 
@@ -263,10 +277,12 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
         if refused is not None:
             return refused
         before = _carrier(outside.operator, name)
+        is_said = before is not None and carried(name, outside.operator, version) == version
         # Who wrote the same version before us still stands behind it, and is the one who would write it again.
-        writer = US if before is None or before.version != version else before.writer
+        writer = before.writer if before is not None and is_said else US
         note = act.note or (before.note if before is not None else "")
-        written = _carrying(outside.operator, ((name, version),), writer, act.switches)
+        strategy = ON_DELETE if act.on_delete else None
+        written = _carrying(outside.operator, ((name, version),), writer, act.switches, strategy)
         outside = replace(outside, operator=_noted(written, outside.operator, name, note))
     return outside
 
@@ -312,7 +328,7 @@ def _revert(outside: Outside, commits: Iterable[str]) -> Outside:
     if _has(outside, PublishStep.REVERT):
         return outside
     # Each commit named the files as it found them; the oldest of these knew them before us.
-    before = [(files, switches) for name, files, switches in outside.undo if name in set(commits)]
+    before = [(files, told, strategy) for name, files, told, strategy in outside.undo if name in set(commits)]
     if not before:
         return _without_commit(outside, PublishStep.REVERT)
     return commit(outside, PublishStep.REVERT, *before[0])
@@ -371,10 +387,15 @@ def _switch(outside: Outside, act: SetAutoUpgrade) -> Outside | Refused:
 
 
 def _carrying(
-    operator: OperatorFacts, versions: Versions, writer: str, switches: tuple[Switch, ...] = ()
+    operator: OperatorFacts,
+    versions: Versions,
+    writer: str,
+    switches: tuple[Switch, ...] = (),
+    strategy: str | None = None,
 ) -> OperatorFacts:
-    """The operator's resources with these versions in them, and with what their driver managers are told."""
+    """The operator's resources with these versions in them, and with what driver managers and DaemonSets are told."""
     new = dict(versions)
+    operator = operand_pods.rolling(operator, new, strategy)
     carriers = tuple(
         replace(operand_pods.naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
         if carrier.name in new
@@ -428,12 +449,14 @@ def is_synced(outside: Outside) -> Outside | None:
     behind = tuple((name, text) for name, text in outside.files if not _is_as_in_files(outside, name, text))
     if not behind or (outside.follower is not None and (outside.follower.stop or outside.follower.trouble)):
         return None
-    return replace(outside, operator=_carrying(outside.operator, behind, DEPLOYER, outside.switches))
+    after = _carrying(outside.operator, behind, DEPLOYER, outside.switches, outside.strategy)
+    return replace(outside, operator=after)
 
 
 def _is_as_in_files(outside: Outside, name: str, text: str) -> bool:
     carrier = carrier_of(name, outside.operator)
-    return carried(name, outside.operator, text) == text and carrier.switches == _said(carrier, outside.switches)
+    is_told = carrier.switches == _said(carrier, outside.switches)
+    return is_told and carried(name, outside.operator, text) == text and operand_pods.is_as(carrier, outside.strategy)
 
 
 def behind_of(facts: NodeFacts, outside: Outside) -> str:

@@ -9,7 +9,9 @@ import yaml
 
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.published import driver_version
-from seatrial.adapters.files.switched import manager_env, set_switches
+from seatrial.adapters.files.switched import carrying, manager_env, set_strategy, set_switches, update_strategy
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.model.campaign import PublishStep, Via
 
 OFF = {"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "false"}
 HEAD = "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: gpu}\nspec:\n"
@@ -116,3 +118,79 @@ def test_line_breaks_are_those_of_the_file() -> None:
 def test_what_cannot_be_set_in_its_place_is_refused(driver: str) -> None:
     with pytest.raises(EditRefused):
         set_switches(a_policy(driver), POLICY, OFF)
+
+
+# ── how DaemonSets replace pods ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "daemonsets",
+    [
+        "",
+        "daemonsets:\n",
+        "daemonsets: {}\n",
+        "daemonsets:\n  updateStrategy: RollingUpdate  # as shipped\n  labels: {a: b}\n",
+        "daemonsets:\n  updateStrategy:\n",
+        'daemonsets: {labels: {a: b}, updateStrategy: "RollingUpdate"}\n',
+        "daemonsets: {labels: {a: b}} # ours\n",
+        "daemonsets:\n  # ours\n  labels: {a: b}\n  tolerations:\n  - key: x\n",
+    ],
+)
+def test_the_strategy_is_set_wherever_it_is_to_stand_and_everything_else_stays(daemonsets: str) -> None:
+    before = (
+        f"driver:\n  version: 570.86.15 # here\n  manager: {{}}\n{daemonsets}toolkit: {{enabled: true}}\n# last words\n"
+    )
+    after = set_strategy(before, "values", "OnDelete")
+    then, now = yaml.safe_load(before), yaml.safe_load(after)
+    assert now == {**then, "daemonsets": {**(then.get("daemonsets") or {}), "updateStrategy": "OnDelete"}}
+    assert [part for part in ("# here", "# as shipped", "# ours", "# last words") if part in before] == [
+        part for part in ("# here", "# as shipped", "# ours", "# last words") if part in after
+    ]
+    assert update_strategy(after, "values") == "OnDelete"
+    assert set_strategy(after, "values", "OnDelete") == after
+
+
+def test_a_cluster_policy_has_it_below_its_spec() -> None:
+    before = a_policy("version: 570.86.15")
+    after = set_strategy(before, POLICY, "OnDelete")
+    assert yaml.safe_load(after)["spec"]["daemonsets"] == {"updateStrategy": "OnDelete"}
+    assert yaml.safe_load(after)["spec"]["driver"] == {"version": "570.86.15"}
+
+
+@pytest.mark.parametrize(
+    ("text", "resource", "says"),
+    [
+        ("driver: {version: 1}\ndaemonsets: all\n", "values", "f.yaml:2:1: `daemonsets` is not what it should be here"),
+        ("driver: {version: 1}\nd: &d {}\ndaemonsets: *d\n", "values", "behind an anchor"),
+        ("driver: {version: 1}\ndaemonsets: {updateStrategy: [1]}\n", "values", "not a text on one line"),
+        ("toolkit: {version: 1}\n", "values", "says no driver.version"),
+        (
+            "apiVersion: nvidia.com/v1\nkind: NVIDIADriver\nmetadata: {name: a}\nspec: {version: 1}\n",
+            "NVIDIADriver/a",
+            "does not say how operands are replaced",
+        ),
+    ],
+)
+def test_a_strategy_that_cannot_be_set_in_its_place_is_refused(text: str, resource: str, says: str) -> None:
+    with pytest.raises(EditRefused, match=says):
+        set_strategy(text, resource, "OnDelete", "f.yaml")
+
+
+def test_one_commit_has_versions_and_strategy() -> None:
+    act = Publish(
+        rollout="spring",
+        step=PublishStep.CANARY,
+        versions=((POLICY, "580.65.06, container_toolkit v1.18.1"),),
+        via=Via.GIT,
+        on_delete=True,
+    )
+    text = a_policy("version: 570.86.15").replace("{enabled: true}", "{version: v1.17.0}")
+    assert yaml.safe_load(carrying(act, "gpu.yaml", text))["spec"] == {
+        "driver": {"version": "580.65.06"},
+        "daemonsets": {"updateStrategy": "OnDelete"},
+        "toolkit": {"version": "v1.18.1"},
+    }
+    values = "driver:\n  version: 570.86.15\ntoolkit:\n  version: v1.17.0\n"
+    assert carrying(act, "values.yaml", values) == (
+        "driver:\n  version: 580.65.06\ndaemonsets:\n  updateStrategy: OnDelete\ntoolkit:\n  version: v1.18.1\n"
+    )

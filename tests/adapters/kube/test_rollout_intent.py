@@ -349,7 +349,7 @@ def test_a_step_by_hand_arrives_with_the_step_before_it() -> None:
     assert found == Campaign(by_hand=asked, after="winter", publish=Via.NOBODY, suite_image="")
     spec = {"canary": {}, "byHand": said, **BY_PEOPLE}
     target = read_intent(a_rollout(spec=spec), NO_OPERATOR, NOW).target
-    assert target == Target.of("580.105.08", (Component.FIRMWARE_CX7, "28.43.2026"))
+    assert target == Target.parse("580.105.08, firmware_cx7 28.43.2026 by hand")
 
 
 def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
@@ -402,6 +402,7 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
             "spec.matrix: the matrix is in exactly one place, git or configMap.",
         ),
         ({"publish": {"via": "mail"}}, "spec.publish.via: 'mail' is none of git, direct, none."),
+        ({"publish": {"via": "none", "setOnDelete": True}}, "spec.publish.setOnDelete: nothing is published here"),
         ({"publish": {"via": "git"}}, "spec.publish.git.path: via git needs the file"),
         (
             {"publish": {"via": "git", "git": {"path": "a"}}},
@@ -513,6 +514,11 @@ def test_a_version_is_published_in_the_matrixs_repository_unless_another_is_name
 ) -> None:
     spec = {"canary": {}, "publish": {"via": "git", "git": git}} | ({"matrix": matrix} if matrix else {})
     assert publish_place(a_rollout(spec=spec).spec) == place
+
+
+def test_that_the_strategy_is_set_arrives() -> None:
+    assert not a_campaign().sets_on_delete
+    assert a_campaign(publish={"setOnDelete": True}).sets_on_delete
 
 
 @pytest.mark.parametrize("via", ["direct", "none"])

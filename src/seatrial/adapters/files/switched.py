@@ -1,12 +1,15 @@
-"""What a driver manager is told, set by name in a file that Git holds for a deployer, beside the driver's version.
+"""What is told beside a version in a file that Git holds for a deployer: to a driver manager, and to DaemonSets.
 
     resource                    where its environment is written
     ClusterPolicy/NAME          spec.driver.manager.env     a list of {name, value}
     NVIDIADriver/NAME           spec.manager.env            likewise
     values                      driver.manager.env          a Helm values file
 
-An entry that is there changes its value and nothing else; one that is not there is added behind the others. Comments,
-order and all other entries stay. What cannot be done so is refused with file and line; there is no way to take an entry
+    ClusterPolicy/NAME          spec.daemonsets.updateStrategy      and how the DaemonSets of operands replace pods
+    values                      daemonsets.updateStrategy
+
+What is there changes its value and nothing else; what is not there is added. Comments, order and all other entries
+stay. What cannot be done so is refused with file and line; there is no way to take an entry
 away, because a commit is taken back as a whole. Tests: tests/adapters/files/test_switched.py
 """
 
@@ -20,11 +23,14 @@ from seatrial.adapters.files import published
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.published import Found, Page
 from seatrial.core.actions.at_home import Publish
+from seatrial.core.model.seen.operators import ON_DELETE
+from seatrial.core.node.progress import is_policy
 
 _MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
 _BY_THE_CHART: Final = "NVIDIADriver/default"
 """The one NVIDIADriver that NVIDIA's chart makes from its values; every other one has a manifest of its own."""
 _ADVICE = "Write the entry there once yourself, as name and value; nothing was changed."
+_STRATEGY_ADVICE: Final = "Write it yourself, as `updateStrategy: OnDelete`; nothing was changed."
 
 
 def set_switches(text: str, resource: str, switches: Mapping[str, str], file: str = "") -> str:
@@ -84,6 +90,62 @@ def _with(text: str, resource: str, name: str, value: str, file: str) -> str:
     at = tree.line_end(text, layer.at(tree.end_of(layer, last_item)))
     lines = _block(text, name, value).replace(_break(text), _break(text) + indent)
     return f"{text[:at]}{_break(text)}{indent}{lines}{text[at:]}"
+
+
+# ── how DaemonSets replace pods ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def set_strategy(text: str, resource: str, strategy: str, file: str = "") -> str:
+    """Tell a ClusterPolicy, or its chart, how DaemonSets replace their pods; EditRefused where that cannot be done."""
+    page, found, owner = _owner(text, resource, file)
+    if update_strategy(text, resource, file) == strategy:
+        return text
+    sets = _pair(page, found, owner, "daemonsets")
+    if sets is None:
+        driver = next(pair for pair in owner.pairs if pair.value is found.above[-1])
+        flow = f"{{updateStrategy: {strategy}}}"
+        edited = _below(text, found, owner, driver, "daemonsets", flow, f"  updateStrategy: {strategy}")
+    elif not isinstance(sets.value, tree.MappingNode) or not sets.value.pairs:
+        edited = _instead(page, text, found, sets, f"{{updateStrategy: {strategy}}}")
+    else:
+        edited = _in_mapping(page, text, found, sets.value, strategy)
+    if update_strategy(edited, resource, file) != strategy:
+        raise page.refused(f"How DaemonSets of {resource} replace pods cannot be set in its place.", _STRATEGY_ADVICE)
+    return edited
+
+
+def update_strategy(text: str, resource: str, file: str = "") -> str:
+    """How a resource has DaemonSets replace their pods; empty where it does not say."""
+    page, found, owner = _owner(text, resource, file)
+    sets = _child(page, found, owner, "daemonsets")
+    return _text(sets, "updateStrategy") if isinstance(sets, tree.MappingNode) else ""
+
+
+def _owner(text: str, resource: str, file: str) -> tuple[Page, Found, tree.MappingNode]:
+    """What holds the driver's settings, and those of all DaemonSets beside them."""
+    page = Page(text, file, resource)
+    found = page.find()
+    if found is None:
+        raise page.missing()
+    if resource.startswith("NVIDIADriver/"):
+        raise page.refused(f"{resource} does not say how operands are replaced.", "Set it in the ClusterPolicy.")
+    return page, found, found.above[-2]
+
+
+def _in_mapping(page: Page, text: str, found: Found, mapping: tree.MappingNode, strategy: str) -> str:
+    said = _pair(page, found, mapping, "updateStrategy")
+    if said is not None:
+        if not isinstance(said.value, tree.ScalarNode):
+            at = found.document.layer.at(said.key.start)
+            raise page.refused("`updateStrategy` is not a text on one line.", _STRATEGY_ADVICE, at)
+        return _scalar(text, found, said, strategy)
+    first = mapping.pairs[0]
+    if mapping.is_flow:
+        at = found.document.layer.at(first.key.start)
+        return f"{text[:at]}updateStrategy: {strategy}, {text[at:]}"
+    at = found.document.layer.at(first.key.start)
+    indent = " " * tree.column_of(found.document.layer.text, first.key.start)
+    return f"{text[:at]}updateStrategy: {strategy}{_break(text)}{indent}{text[at:]}"
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,13 +229,15 @@ def _text(mapping: tree.MappingNode, name: str) -> str:
 
 
 def carrying(act: Publish, path: str, text: str | None) -> str:
-    """The published file with the versions of an act in it, and with what the driver managers beside them are told."""
+    """The published file with the versions of an act in it, and with what is told beside them."""
     edited = text or ""
     for resource, version in act.versions:
         edited = published.set_versions(edited, _named_in(edited, resource), version, file=path)
     for resource in dict.fromkeys(each.resource for each in act.switches):
         told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
         edited = set_switches(edited, _named_in(edited, resource), told, file=path)
+    for resource in (name for name, _ in act.versions if act.on_delete and is_policy(name)):
+        edited = set_strategy(edited, _named_in(edited, resource), ON_DELETE, file=path)
     return edited
 
 

@@ -46,6 +46,8 @@ class Publish:
     """Left on each resource with the version, so that a write which comes too late finds it changed."""
     switches: tuple[Switch, ...] = ()
     """What the driver manager of these resources is told in the same write; its other settings stay."""
+    on_delete: bool = False
+    """Whether a ClusterPolicy among them is told to have DaemonSets replace no pod by themselves, in the same write."""
     message: Message = field(default=UNSAID, compare=False)
 
     @property

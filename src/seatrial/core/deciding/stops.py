@@ -26,12 +26,13 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
-from seatrial.core.model.seen.operands import governed_by
+from seatrial.core.model.seen.operands import COMPONENTS, Operand, governed_by
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import STALE_SECONDS, Snapshot
 from seatrial.core.movers.mover import PLAIN, asked_mode, mode_of, mover_of
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.aiming import NO_VERSION
+from seatrial.core.node.progress import carried, is_same, is_same_part
 from seatrial.core.node.writing import Step
 
 STOPS: Final = (
@@ -115,10 +116,27 @@ def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hol
     if intent.campaign is not None and not mover.moves_operands:
         return hold(intent.rollout, HoldCode.OPERANDS_DELEGATED, components=named, resource=operator.kind)
     rolling = [operand for operand in operator.rolling if operand in governed_by(components)]
+    if intent.campaign is not None and intent.campaign.sets_on_delete:
+        rolling = [operand for operand in rolling if _is_out(seen, intent, operand)]
     if not rolling:
         return None
     who = ", ".join(operand.value for operand in rolling)
     return hold(intent.rollout, HoldCode.ROLLS_BY_ITSELF, operands=who, resource=operator.kind or "the ClusterPolicy")
+
+
+def _is_out(seen: Snapshot, intent: Intent, operand: Operand) -> bool:
+    """Whether what we publish has reached the DaemonSet of an operand, and it rolls by itself all the same."""
+    record, operator, target = seen.rollout.campaign, seen.operator, intent.target
+    if record is None or not record.is_under_way:
+        return False
+    if not is_same(carried(operator.kind, operator, target.published), target.published):
+        return False
+    component = COMPONENTS.get(operand)
+    wanted = target.version_of(component) if component is not None else ""
+    templates = (
+        each.version for node in seen.nodes.values() for each in node.facts.operands if each.operand is operand
+    )
+    return component is None or any(is_same_part(component, text, wanted) for text in templates)
 
 
 def _mover(record: CampaignRecord | None, intent: Intent) -> Mover:

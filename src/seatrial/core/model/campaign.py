@@ -211,6 +211,8 @@ class Campaign:
     attested: tuple[Word, ...] = ()
     """What was said for gates that ask for somebody's word."""
     publish: Via = Via.DIRECT
+    sets_on_delete: bool = False
+    """Whether what is published has the DaemonSets of operands replace no pod by themselves."""
     mode: Mode | None = None
     """Who is to move the nodes; None takes what the cluster has."""
     has_source: bool = False

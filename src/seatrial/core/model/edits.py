@@ -147,6 +147,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "matrix.configMap.key": _MATRIX,
     "matrix.entry": _MATRIX,
     "publish.via": _refused("What was published one way cannot be reverted another way."),
+    "publish.setOnDelete": _next("The next version is published with it, or without."),
     "publish.git.path": _PUBLISHED,
     "publish.git.url": _PUBLISHED,
     "publish.git.branch": _PUBLISHED,

@@ -15,10 +15,10 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
-from seatrial.core.model.seen.operators import Carrier
+from seatrial.core.model.seen.operators import ON_DELETE, Carrier
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.view import Outcome, Versions, View
-from seatrial.core.node.progress import ANY, carried, carrier_of, carries, is_same, running, wants
+from seatrial.core.node.progress import ANY, carried, carrier_of, carries, is_policy, is_same, running, wants
 from seatrial.core.words import acts as words
 
 
@@ -59,6 +59,12 @@ def _wanted_switches(view: View, step: PublishStep, resource: str) -> tuple[Swit
 def _is_switched(view: View, step: PublishStep, resource: str) -> bool:
     wanted = _wanted_switches(view, step, resource)
     return not wanted or driver_manager.standing(carrier_of(resource, view.operator)) == wanted
+
+
+def _is_quiet(view: View, step: PublishStep, resource: str) -> bool:
+    """Whether a resource has DaemonSets replace no pod by themselves, where that was asked for; it is never undone."""
+    is_asked = view.campaign.sets_on_delete and step is not PublishStep.REVERT
+    return not is_asked or not is_policy(resource) or carrier_of(resource, view.operator).strategy == ON_DELETE
 
 
 def _running(view: View, resource: str) -> str:
@@ -167,7 +173,14 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     expects = tuple(seen) if via is Via.DIRECT else ()
     switches = tuple(each for name, _ in missing for each in _wanted_switches(view, step, name))
     act = Publish(
-        rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note, switches=switches
+        rollout=view.name,
+        step=step,
+        versions=missing,
+        via=via,
+        expects=expects,
+        note=note,
+        switches=switches,
+        on_delete=any(not _is_quiet(view, step, name) for name, _ in missing),
     )
     return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
 
@@ -212,8 +225,14 @@ def _switched_back(view: View, missing: Versions) -> dict[str, str]:
         if _is_carried(view, resource, text) and carrier.note.startswith(f"{view.name}/"):
             wanted, found = driver_manager.off(resource), driver_manager.standing(carrier)
             said = {"version": words.switched(wanted), "found": words.switched(found)}
+            if _is_switched(view, PublishStep.CANARY, resource):
+                said = {"version": _strategy(ON_DELETE), "found": _strategy(carrier.strategy)}
             return {"resource": resource, "writer": "somebody"} | said
     return {}
+
+
+def _strategy(text: str) -> str:
+    return f"updateStrategy {text or 'RollingUpdate'}"
 
 
 def _has_run(view: View, resource: str) -> bool:
@@ -226,9 +245,8 @@ def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """Why these resources are not seen to carry these versions yet; nothing when they are, down to the DaemonSets."""
     for resource, text in wanted:
         # Who put the old version back for us may have left the switches off, which harms nobody: it is not waited for.
-        is_there = _is_carried(view, resource, text) and (
-            step is PublishStep.REVERT or _is_switched(view, step, resource)
-        )
+        is_told = _is_switched(view, step, resource) and _is_quiet(view, step, resource)
+        is_there = _is_carried(view, resource, text) and (step is PublishStep.REVERT or is_told)
         is_behind = not is_there or not _has_followed(view, resource, text)
         if is_behind:
             told = {"resource": resource, "version": text, "via": view.campaign.publish}
@@ -267,8 +285,9 @@ def is_published(view: View, name: str) -> bool:
 
 
 def _is_whole(view: View, step: PublishStep, resource: str, text: str) -> bool:
-    """Whether a resource carries a version, and tells its driver manager what belongs to it."""
-    return _is_carried(view, resource, text) and _is_switched(view, step, resource)
+    """Whether a resource carries a version, and says what belongs to it to driver manager and DaemonSets."""
+    is_told = _is_switched(view, step, resource) and _is_quiet(view, step, resource)
+    return is_told and _is_carried(view, resource, text)
 
 
 def _is_carried(view: View, resource: str, text: str) -> bool:

@@ -180,6 +180,11 @@ def common_resource(operator: OperatorFacts) -> str:
     return "" if operator.pools else operator.kind or ANY
 
 
+def is_policy(resource: str) -> bool:
+    """Whether a resource is a ClusterPolicy, which says more than a driver."""
+    return resource.startswith("ClusterPolicy/")
+
+
 def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:
     """What is seen of a resource that says which driver nodes run; one that says nothing where it is not there."""
     return next((carrier for carrier in operator.carriers if carrier.name == resource), Carrier(name=resource))

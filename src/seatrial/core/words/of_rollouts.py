@@ -64,7 +64,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.ROLLS_BY_ITSELF: says(
         "the DaemonSets of {operands} replace their pods on every node automatically (RollingUpdate), so no node could "
         "go first",
-        "Set spec.daemonsets.updateStrategy to OnDelete in {resource}: that alone restarts nothing.",
+        "Set spec.daemonsets.updateStrategy to OnDelete in {resource}: that alone restarts nothing. A rollout with "
+        "spec.publish.setOnDelete does so itself.",
     ),
     HoldCode.OPERANDS_DELEGATED: says(
         "NVIDIA's upgrade controller moves the nodes, and it moves drivers only, not {components}",

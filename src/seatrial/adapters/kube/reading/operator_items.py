@@ -95,6 +95,7 @@ def _carriers(
             name=f"ClusterPolicy/{policy.metadata.name}",
             version="" if is_silent else foreign.line(policy.spec.driver.version),
             parts=publishing.operand_versions(policy),
+            strategy=foreign.line(policy.spec.daemonsets.update_strategy),
             writer="" if is_silent else _writer(policy.metadata, POLICY_VERSION),
             resource_version=policy.metadata.resource_version,
             note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),

@@ -219,6 +219,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         approved=_read_points(spec.approvals.approved, "spec.approvals.approved"),
         attested=tuple(_read_word(word, number) for number, word in enumerate(spec.approvals.attested)),
         publish=_read_via(spec),
+        sets_on_delete=spec.publish.set_on_delete,
         mode=_read_mode(spec.mode),
         has_source=_has_source(spec.matrix),
         abort=foreign.lines(spec.abort),
@@ -355,6 +356,10 @@ def _read_points(said: tuple[str, ...], place: str) -> tuple[Point, ...]:
 
 def _read_via(spec: models.RolloutSpec) -> Via:
     via = _one_of(Via, spec.publish.via, "spec.publish.via")
+    if spec.publish.set_on_delete and via is Via.NOBODY:
+        raise ValueError(
+            "spec.publish.setOnDelete: nothing is published here, so set OnDelete where it is; or set via."
+        )
     if via is not Via.GIT:
         return via
     place = publish_place(spec)

@@ -42,8 +42,13 @@ class PolicyOperand(Model, frozen=True):
     version: str = ""
 
 
+class PolicyDaemonSets(Model, frozen=True):
+    update_strategy: str = ""
+
+
 class ClusterPolicySpec(Model, frozen=True):
     driver: PolicyDriver = PolicyDriver()
+    daemonsets: PolicyDaemonSets = PolicyDaemonSets()
     toolkit: PolicyOperand = PolicyOperand()
     device_plugin: PolicyOperand = PolicyOperand()
     dcgm_exporter: PolicyOperand = PolicyOperand()

@@ -17,6 +17,7 @@ from seatrial.adapters.kube.shapes import keys, operator_models
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Switch
 from seatrial.core.model.seen.operands import FIELDS
+from seatrial.core.model.seen.operators import ON_DELETE
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.text import foreign
 
@@ -36,7 +37,13 @@ class CarrierResource:
         return self.model is operator_models.ClusterPolicy
 
     def version_patch(
-        self, version: str, *, expect: str, note: str, env: list[dict[str, Any]] | None = None
+        self,
+        version: str,
+        *,
+        expect: str,
+        note: str,
+        env: list[dict[str, Any]] | None = None,
+        on_delete: bool = False,
     ) -> dict[str, Any]:
         """The merge patch of the version and our note of it, at the version of the resource that was looked at.
 
@@ -47,7 +54,15 @@ class CarrierResource:
         driver, parts = parts_of(version)
         patch = {"metadata": {**_bound(expect), **notes}, **self._spec({"version": driver, **manager})}
         patch["spec"] |= {FIELDS[Component(name)]: {"version": text} for name, text in parts if name in FIELDS}
+        if on_delete and self._is_policy:
+            patch["spec"]["daemonsets"] = {"updateStrategy": ON_DELETE}
         return patch
+
+    def is_quiet(self, stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver) -> bool:
+        """Whether a resource says that DaemonSets replace no pod by themselves, as far as it has a say."""
+        return not isinstance(stored, operator_models.ClusterPolicy) or (
+            stored.spec.daemonsets.update_strategy == ON_DELETE
+        )
 
     def auto_upgrade_patch(self, *, is_on: bool, expect: str) -> dict[str, Any]:
         """The merge patch of whether NVIDIA's controller upgrades by itself, bound as well."""

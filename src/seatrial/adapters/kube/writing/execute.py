@@ -236,11 +236,13 @@ class KubeCluster:
                 # The list is written as a whole, so it has to be the one that was looked at.
                 expect = expect or found.metadata.resource_version
                 env = publishing.env_with(found, switches)
-            body = target.version_patch(version, expect=expect, note=action.note, env=env)
+            body = target.version_patch(version, expect=expect, note=action.note, env=env, on_delete=action.on_delete)
             written = await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
             stored = publishing.version_of(written, version)
             if stored != version:
                 return failed(action, f"{resource} should have {version}, but the server stored {stored or 'none'}")
+            if action.on_delete and not target.is_quiet(written):
+                return failed(action, f"{resource} was to get the update strategy OnDelete, and did not")
             if publishing.env_with(written, switches) is not None:
                 wanted = words.switched(switches)
                 return failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")

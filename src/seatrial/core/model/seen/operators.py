@@ -7,6 +7,7 @@ Tests: tests/core/test_snapshot.py
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from seatrial.core.model.campaign import Mode
 from seatrial.core.model.deployers import Mark
@@ -14,6 +15,9 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.seen.operands import Operand
+
+ON_DELETE: Final = "OnDelete"
+"""The strategy of a DaemonSet that replaces a pod only when somebody deletes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,8 @@ class Carrier:
     version: str = ""
     parts: tuple[tuple[str, str], ...] = ()
     """The versions of operands that it names, by the key of their component."""
+    strategy: str = ""
+    """How its DaemonSets replace their pods: `OnDelete`, `RollingUpdate`, or empty where it does not say."""
     writer: str = ""
     """Who wrote the version last, by the name it gave to the API server."""
     resource_version: str = ""
