@@ -66,6 +66,19 @@ def test_everything_that_is_said_is_in_the_spec_and_nothing_else() -> None:
     }
 
 
+def test_operands_are_named_one_by_one_and_the_strategy_goes_with_what_is_published() -> None:
+    args = options("--driver", TARGET, "--component", "container_toolkit=v1.18.1", "--component", "gfd=v0.18.0")
+    start_options.check(args)
+    beside = (("container_toolkit", "v1.18.1"), ("gfd", "v0.18.0"))
+    assert args.goal.component == beside
+    wanted = {"driver": TARGET, "container_toolkit": "v1.18.1", "gfd": "v0.18.0"}
+    assert resource.spec_of(args, TARGET, beside=beside)["target"] == wanted
+    quiet = options("--driver", TARGET, "--set-on-delete")
+    assert resource.spec_of(quiet, TARGET)["publish"] == {"setOnDelete": True}
+    by_git = options("--driver", TARGET, "--set-on-delete", "--publish", "git", "--publish-path", "a.yaml")
+    assert resource.spec_of(by_git, TARGET)["publish"] == {"via": "git", "setOnDelete": True, "git": {"path": "a.yaml"}}
+
+
 def test_several_waves_are_how_much_is_upgraded_after_each() -> None:
     spec = resource.spec_of(options("--driver", TARGET, "--wave", "5%", "25%", "100%"), TARGET)
     assert spec["waves"] == {"growth": "percentages", "percentages": [5, 25, 100]}
@@ -94,6 +107,11 @@ def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
         ((), "not said what to upgrade to"),
         (("--driver", TARGET, "--matrix", "m.yaml"), "--matrix and --driver both"),
         (("--driver", TARGET, "--entry", "canary"), "--entry names an entry"),
+        (("--matrix", "m.yaml", "--component", "gfd=v0.18.0"), "--component says something about --driver"),
+        (("--driver", TARGET, "--component", "gfd=v0.18.0", "--component", "gfd=v0.17.0"), "names gfd twice"),
+        (("--driver", TARGET, "--driver-only"), "--driver-only is for the entry of a matrix"),
+        (("--to", "canary", "--driver-only"), "--to says what is upgraded to, and --driver-only"),
+        (("--driver", TARGET, "--set-on-delete", "--publish", "none"), "with --publish none nothing is"),
         (("--driver", TARGET, "--branch", "main"), "--branch says something about --git"),
         (("-f", "r.yaml", "--bake", "1h"), "--bake would say nothing"),
         (("-f", "r.yaml", "--max-parallel", "0"), "--max-parallel would say nothing"),
@@ -117,6 +135,22 @@ def test_a_point_that_nobody_asks_at_is_refused(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         options("--driver", TARGET, "--manual", "canary,lunch")
     assert "'lunch' is not a point to ask at" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("kernel=6.8", "NAME one of container_toolkit, device_plugin"),
+        ("container_toolkit", "'container_toolkit' is no version of an operand; write it as NAME=V"),
+        ("container_toolkit=soon", "container_toolkit: "),
+    ],
+)
+def test_an_operand_that_is_none_is_refused_with_those_that_are(
+    text: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        options("--driver", TARGET, "--component", text)
+    assert says in capsys.readouterr().err
 
 
 def test_the_modes_are_those_that_a_campaign_knows() -> None:

@@ -2,7 +2,8 @@
 
 Law of this file: a DaemonSet is OnDelete, so a pod of another revision stays until somebody takes it away; whatever
 makes a pod anew takes the newest template, be it a visit, a reload of the driver or a neighbour. The validator is an
-operand like the others, and it is seen in two places: both are changed here. Tests: tests/sim/test_operand_pods.py
+operand like the others, and it is seen in two places: both are changed here. What resources say of operands is here
+as well. Tests: tests/sim/test_operand_pods.py
 """
 
 from __future__ import annotations
@@ -68,6 +69,28 @@ def naming(carrier: Carrier, text: str) -> Carrier:
     """A resource that carries what a text says: a driver, and operands where it names them."""
     driver, parts = parts_of(text)
     return replace(carrier, version=driver, parts=tuple({**dict(carrier.parts), **dict(parts)}.items()))
+
+
+def noted(operator: OperatorFacts, before: OperatorFacts, name: str, note: str) -> OperatorFacts:
+    """The operator with our note on one of its resources, whose version moves if anything of it did."""
+    carriers = tuple(replace(each, note=note) if each.name == name else each for each in operator.carriers)
+    return moved(replace(operator, carriers=carriers), before, name)
+
+
+def moved(operator: OperatorFacts, before: OperatorFacts, name: str) -> OperatorFacts:
+    """The operator after a write to a resource: one that changes nothing leaves its version, as the API server does.
+
+    Where nobody counts versions, there is none to move.
+    """
+    if operator == before:
+        return operator
+    carriers = tuple(
+        replace(each, resource_version=str(int(each.resource_version) + 1))
+        if each.name == name and each.resource_version
+        else each
+        for each in operator.carriers
+    )
+    return replace(operator, carriers=carriers)
 
 
 def files_of(operator: OperatorFacts) -> tuple[tuple[str, str], ...]:

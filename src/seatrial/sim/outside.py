@@ -283,7 +283,7 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
         note = act.note or (before.note if before is not None else "")
         strategy = ON_DELETE if act.on_delete else None
         written = _carrying(outside.operator, ((name, version),), writer, act.switches, strategy)
-        outside = replace(outside, operator=_noted(written, outside.operator, name, note))
+        outside = replace(outside, operator=operand_pods.noted(written, outside.operator, name, note))
     return outside
 
 
@@ -300,28 +300,6 @@ def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused 
 
 def _carrier(operator: OperatorFacts, name: str) -> Carrier | None:
     return next((each for each in operator.carriers if each.name == name), None)
-
-
-def _noted(operator: OperatorFacts, before: OperatorFacts, name: str, note: str) -> OperatorFacts:
-    """The operator with our note on one of its resources, whose version moves if anything of it did."""
-    carriers = tuple(replace(each, note=note) if each.name == name else each for each in operator.carriers)
-    return _moved(replace(operator, carriers=carriers), before, name)
-
-
-def _moved(operator: OperatorFacts, before: OperatorFacts, name: str) -> OperatorFacts:
-    """The operator after a write to a resource: one that changes nothing leaves its version, as the API server does.
-
-    Where nobody counts versions, there is none to move.
-    """
-    if operator == before:
-        return operator
-    carriers = tuple(
-        replace(each, resource_version=str(int(each.resource_version) + 1))
-        if each.name == name and each.resource_version
-        else each
-        for each in operator.carriers
-    )
-    return replace(operator, carriers=carriers)
 
 
 def _revert(outside: Outside, commits: Iterable[str]) -> Outside:
@@ -383,7 +361,7 @@ def _switch(outside: Outside, act: SetAutoUpgrade) -> Outside | Refused:
             for pool in operator.pools
         )
         after = replace(operator, pools=pools)
-    return replace(outside, operator=_moved(after, operator, act.resource))
+    return replace(outside, operator=operand_pods.moved(after, operator, act.resource))
 
 
 def _carrying(

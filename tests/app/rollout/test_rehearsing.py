@@ -18,7 +18,10 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, Via
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
+from seatrial.core.model.target import Target
+from seatrial.sim.operand_pods import operand_of
 from tests import builders
 
 NOW = 1_700_000_000.0
@@ -157,6 +160,33 @@ def test_operands_of_a_live_node_are_not_taken_for_clients() -> None:
     labels = {"nvidia.com/gpu.deploy.device-plugin": "true", "nvidia.com/gpu.present": "true"}
     found = lines(rehearsing.rehearse(around(live("n1", labels=labels)), TARGET))
     assert not [line for line in found if "gpu.deploy" in line]
+
+
+def test_operands_are_restarted_on_the_canary_alone_once_they_are_published() -> None:
+    def of(name: str) -> NodeSeen:
+        node = live(name, driver=builders.a_driver(name, version=builders.NEW.version, revision=builders.NEW.hash))
+        seen = operand_of(name, Operand.TOOLKIT, "v1.17.8", NOW - 9000)
+        assert seen.pod is not None
+        # As a real cluster shows it: a revision is no version.
+        operand = replace(seen, wanted="6d5f", pod=replace(seen.pod, uid="7e-1", revision="6d5f"))
+        return replace(node, facts=replace(node.facts, wanted=builders.NEW, operands=(operand,)))
+
+    operator = builders.an_operator(builders.NEW.version, rolling=(Operand.TOOLKIT,))
+    parts = (("container_toolkit", "v1.17.8"),)
+    operator = replace(operator, carriers=(replace(operator.carriers[0], parts=parts),))
+    target = Target.of(builders.NEW.version, (Component.CONTAINER_TOOLKIT, "v1.18.1"))
+    outset = around(*map(of, ("n1", "n2", "n3")), operator=operator, sets_on_delete=True)
+    trial = rehearsing.rehearse(replace(outset, intent=replace(outset.intent, target=target)), TARGET)
+    assert trial.is_judged, trial.holds
+    said = lines(trial)
+    assert any(f"{target.published} (step canary), update strategy of DaemonSets OnDelete" in each for each in said)
+    assert [each for each in said if "delete" in each] == [
+        "pod/gpu-operator/container-toolkit-n1: delete, so that its DaemonSet starts a new container-toolkit",
+        "pod/gpu-operator/validator-n1: delete, so that its DaemonSet starts a new validator",
+    ]
+    unasked = around(*map(of, ("n1", "n2")), operator=operator)
+    held = rehearsing.rehearse(replace(unasked, intent=replace(unasked.intent, target=target)), TARGET)
+    assert [each.code for each in held.holds] == [HoldCode.ROLLS_BY_ITSELF]
 
 
 def test_a_fleet_of_500_is_tried_within_seconds() -> None:

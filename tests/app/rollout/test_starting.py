@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from seatrial.app.rollout.options import Care, StartOptions
 from seatrial.app.texts import FileUnusable
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ASKED_BY_WORD, ByHand, Canary, Mode, Point
+from seatrial.core.model.target import Target
 from seatrial.core.movers.mover import mover_of
 from tests import builders
 from tests.app.rollout.test_rehearsing import TARGET, around, live
@@ -26,6 +28,21 @@ def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:
     assert rows["Source"] == "no matrix: the version was given directly"
     assert rows["Publish"] == f"by writing {builders.POLICY}"
     assert rows["Asks"] == "a person before waves"
+
+
+def test_what_moves_with_the_driver_is_told_with_what_it_takes() -> None:
+    outset = around(sets_on_delete=True)
+    target = Target.of(builders.NEW.version, (Component.CONTAINER_TOOLKIT, "v1.18.1"), (Component.DCGM, "4.4.1-4.6.0"))
+    (carrier,) = outset.operator.carriers
+    operator = replace(outset.operator, carriers=(replace(carrier, parts=(("container_toolkit", "v1.17.8"),)),))
+    outset = replace(outset, intent=replace(outset.intent, target=target), operator=operator)
+    rows = list(starting.preview(outset, TARGET))
+    toolkit = "is replaced under a cordon; restarts containerd or CRI-O. Containers keep running; none starts or stops"
+    assert [text for head, text in rows if head == "Moves"] == [
+        f"container_toolkit v1.18.1 (now v1.17.8): {toolkit} meanwhile",
+        "dcgm 4.4.1-4.6.0: is replaced. No pod is touched; a gap in the GPU metrics",
+    ]
+    assert dict(rows)["Publish"] == f"by writing {builders.POLICY}; DaemonSets are set to OnDelete with it"
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,36 @@ def test_the_entry_of_a_file_gives_the_driver_and_who_goes_first(tmp_path: Path)
     assert targeting.objection(found, accepts_unknown=False) is None
 
 
+OPERANDS = "    container_toolkit: v1.18.1\n    device_plugin: v0.17.0\n    gpu_operator: v25.10.0\n"
+
+
+def test_operands_that_are_not_what_production_runs_move_with_the_driver(tmp_path: Path) -> None:
+    text = a_matrix(more=OPERANDS).replace('"580.95.05"\n', '"580.95.05"\n    device_plugin: v0.17.0\n')
+    (tmp_path / FILE).write_text(text)
+    assert read(matrix=str(tmp_path / FILE)).beside == (("container_toolkit", "v1.18.1"),)
+    assert read(matrix=str(tmp_path / FILE), driver_only=True).beside == ()
+    assert read(matrix=str(tmp_path / FILE), entry="current").beside == ()
+
+
+def test_without_a_matrix_operands_are_those_that_were_named_and_they_are_judged_too() -> None:
+    found = read(driver="580.105.08", component=(("container_toolkit", "v1.18.1"),))
+    assert found.beside == (("container_toolkit", "v1.18.1"),)
+    assert found.report.file == "driver 580.105.08, container_toolkit v1.18.1"
+    spec = {"target": {"driver": "580.105.08", "kernel": "6.8"}}
+    with pytest.raises(CalledWrongly, match="kernel does not move with a driver; what does: container_toolkit"):
+        read(spec)
+
+
+def test_a_file_that_names_its_target_names_all_of_it(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    remote.person().write(FILE, a_matrix(more=OPERANDS))
+    matrix = {"git": {"url": str(remote.path)}, "entry": "canary"}
+    assert read({"matrix": matrix}).beside == (("container_toolkit", "v1.18.1"), ("device_plugin", "v0.17.0"))
+    assert read({"matrix": matrix, "target": {"driver": "580.105.08"}}).beside == ()
+    one = {"driver": "580.105.08", "gfd": "v0.18.0"}
+    assert read({"matrix": matrix, "target": one}).beside == (("gfd", "v0.18.0"),)
+
+
 def test_the_head_of_a_git_remote_is_read_and_pinned(tmp_path: Path) -> None:
     remote = bare(tmp_path)
     commit = remote.person().write(FILE, a_matrix())

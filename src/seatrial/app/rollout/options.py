@@ -31,6 +31,10 @@ class Goal:
     path: str | None = None
     entry: str | None = None
     driver: str | None = None
+    component: tuple[tuple[str, str], ...] = ()
+    """Operands that move with the driver, and the version of each."""
+    driver_only: bool = False
+    """Whether what an entry names beside its driver is left where it is."""
     to: str | None = None
     plan: str | None = None
     selector: tuple[tuple[str, str], ...] = ()
@@ -45,6 +49,7 @@ class Publishing:
     publish_url: str | None = None
     publish_branch: str | None = None
     pull_requests: bool = False
+    set_on_delete: bool = False
     mode: str | None = None
 
 
@@ -111,6 +116,7 @@ def _is_said(value: object) -> bool:
 NEEDS: Final = (
     ("--branch", "--git"),
     ("--path", "--git"),
+    ("--component", "--driver"),
     ("--time-zone", "--window"),
     ("--confidence", "--exclude"),
 )
@@ -131,6 +137,7 @@ def check(asked: StartOptions) -> None:
     for option, needs in NEEDS:
         if option in typed and needs not in typed:
             raise CalledWrongly(f"{option} says something about {needs}, which was not given.")
+    _check_components(goal)
     if goal.driver and goal.entry:
         raise CalledWrongly("--entry names an entry of a matrix, and --driver takes none; give one of them.")
     if care.wave and len(care.wave) > 1 and (care.growth or not all(share.endswith("%") for share in care.wave)):
@@ -142,12 +149,22 @@ def check(asked: StartOptions) -> None:
         raise CalledWrongly(f"{asked.name!r} is not a name: small letters, digits, `-` and `.`, 63 at most.")
 
 
+def _check_components(goal: Goal) -> None:
+    """Refuse an operand that is named twice, and a word about entries where there is none."""
+    names = [name for name, _ in goal.component]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise CalledWrongly(f"--component names {twice} twice; give one version of it.")
+    if goal.driver_only and goal.driver:
+        raise CalledWrongly("--driver names nothing but a driver already; --driver-only is for the entry of a matrix.")
+
+
 def _check_plan(typed: list[str]) -> None:
     """Refuse what would say twice, or otherwise, what a plan says."""
     planned: list[str] = [name for name in ("--plan", "--to") if name in typed]
     if len(planned) > 1:
         raise CalledWrongly("--plan has the steps, and --to would plan them; give one of them.")
-    clashing = {"--plan": ("--driver", "--matrix"), "--to": ("--driver", "--entry")}
+    clashing = {"--plan": ("--driver", "--matrix", "--driver-only"), "--to": ("--driver", "--entry", "--driver-only")}
     for name in planned:
         for other in clashing[name]:
             if other in typed:
@@ -164,5 +181,7 @@ def _check_publish(goal: Goal, way: Publishing, typed: list[str]) -> None:
         )
     if way.publish == "git" and not (goal.git or way.publish_url):
         raise CalledWrongly("--publish git needs a repository: the matrix's (--git) or another (--publish-url).")
+    if way.publish == "none" and way.set_on_delete:
+        raise CalledWrongly("--set-on-delete is part of what is published, and with --publish none nothing is.")
     if way.publish != "git" and (about_git or way.pull_requests):
         raise CalledWrongly(f"{(about_git or ['--pull-requests'])[0]} is about commits; add --publish git.")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from seatrial.core.model.campaign import Campaign
     from seatrial.core.model.intent import Intent
     from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.operands import OperandSeen
     from seatrial.ports import Outcome, Sight
     from seatrial.run.loop import Report
     from seatrial.sim.outside import Outside
@@ -122,9 +123,19 @@ def _playable(node: NodeSeen) -> NodeSeen:
             driver=replace(facts.driver, uid=f"{facts.driver.uid}-0") if facts.driver else None,
             validator=replace(facts.validator, uid=f"{facts.validator.uid}-0") if facts.validator else None,
             dra=replace(facts.dra, uid=f"{facts.dra.uid}-0") if facts.dra else None,
+            operands=tuple(map(_playable_operand, facts.operands)),
         ),
         record=replace(record, old_pod=f"{record.old_pod}-0") if record and record.old_pod else record,
     )
+
+
+def _playable_operand(seen: OperandSeen) -> OperandSeen:
+    """An operand of a live node as the simulated world plays one: its revision is its version."""
+    wanted, pod = seen.version or seen.wanted, seen.pod
+    if pod is None:
+        return replace(seen, wanted=wanted)
+    revision = wanted if pod.revision == seen.wanted else pod.version or pod.revision
+    return replace(seen, wanted=wanted, pod=replace(pod, uid=f"{pod.uid}-0", revision=revision))
 
 
 def _outside(outset: Outset, target: RolloutTarget) -> Outside:

@@ -6,6 +6,7 @@ says itself. Tests: tests/app/rollout/test_options.py, tests/cli/test_rollout_sp
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,14 +35,15 @@ def spec_of(
     asked: StartOptions,
     target: str,
     *,
+    beside: Iterable[tuple[str, str]] = (),
     matrix: dict[str, Any] | None = None,
     gates: list[dict[str, Any]] | None = None,
     canary_node: str = "",
 ) -> dict[str, Any]:
-    """The spec these options make; `canary_node` is the matrix's own choice, which a person's overrules."""
+    """The spec these options make. `beside` moves with the driver; a person's canaries overrule `canary_node`."""
     care = asked.care
     spec: dict[str, Any] = {
-        "target": {"driver": target},
+        "target": {"driver": target, **dict(beside)},
         "mode": asked.publishing.mode,
         "matrix": matrix,
         "publish": _publish(asked.publishing),
@@ -72,17 +74,16 @@ def _bake(care: Care) -> dict[str, Any] | None:
 
 
 def _publish(way: Publishing) -> dict[str, Any] | None:
-    if way.publish is None:
-        return None
+    on_delete = True if way.set_on_delete else None
     if way.publish != "git":
-        return {"via": way.publish}
+        return _some(via=way.publish, setOnDelete=on_delete)
     where = _some(
         path=way.publish_path,
         url=way.publish_url,
         branch=way.publish_branch,
         pullRequests=True if way.pull_requests else None,
     )
-    return {"via": "git", "git": where}
+    return _some(via="git", setOnDelete=on_delete, git=where)
 
 
 def _canary(care: Care, canary_node: str) -> dict[str, Any]:

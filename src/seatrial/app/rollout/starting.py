@@ -72,9 +72,14 @@ def _said_name(asked: StartOptions, given: dict[str, Any] | None) -> str:
 def _spec(asked: StartOptions, given: dict[str, Any] | None, target: RolloutTarget) -> dict[str, Any]:
     if given is None:
         return resources.spec_of(
-            asked, target.driver, matrix=target.matrix, gates=gates_of(asked), canary_node=target.canary_node
+            asked,
+            target.driver,
+            beside=target.beside,
+            matrix=target.matrix,
+            gates=gates_of(asked),
+            canary_node=target.canary_node,
         )
-    spec: dict[str, Any] = {**given["spec"], "target": {"driver": target.driver}}
+    spec: dict[str, Any] = {**given["spec"], "target": {"driver": target.driver, **dict(target.beside)}}
     if target.matrix is not None:
         spec["matrix"] = target.matrix
     if asked.paused:
@@ -122,24 +127,20 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     from seatrial.adapters.kube.reading.leader import leader_of
     from seatrial.adapters.kube.reading.watching import FleetObserver
     from seatrial.adapters.kube.shapes import models
-    from seatrial.core.model.intent import is_member
 
     faults: list[str] = []
     async with cluster.client() as client:
         made = await fields.made_of(client, resource)
         rollout = msgspec.convert(made, models.Rollout)
         leader = await leader_of(client)
-        observing = FleetObserver(client, table.FLEET, namespace=cluster.namespace, on_fault=faults.append)
+        # Whether operands roll by themselves matters to who moves some, and only they need the right to see it.
+        rows = (*table.FLEET, table.DAEMON_SETS) if len(rollout.spec.target) > 1 else table.FLEET
+        observing = FleetObserver(client, rows, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
             operator = observer.operator()
             pools = await _pools(client, rollout, faults)
-            selector = rollout.spec.node_selector
-            members = {
-                name: node
-                for name, node in observer.all_nodes().items()
-                if is_member(name, node.facts.labels, selector, ())
-            }
+            members = dict(observer.members_of(rollout))
     now = time.time()
     return Outset(
         at=now,
@@ -212,11 +213,34 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
     runs = f"drivers now {now}" if step is not None else f"now {now}"
     yield "Rollout", f"{intent.rollout}: {intent.goal}, {runs} of {number_of(len(members), 'node')}"
     yield "Source", target.where
+    yield from _moves(outset)
     if campaign is not None:
         yield from _course(outset, campaign)
         yield from _ways(outset, campaign)
     for other in outset.others if campaign is not None else ():
         yield "Waits", f"{other} has not ended: this one will be held until it has"
+
+
+def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
+    """What moves with the driver, or around it, and what each takes from the users of a node."""
+    from seatrial.core.model.seen.operands import COMPONENTS
+    from seatrial.core.node.visiting import VISITS
+
+    target, carried = (
+        outset.intent.target,
+        {name: text for each in outset.operator.carriers for name, text in each.parts},
+    )
+    there = {each.operand for node in outset.members.values() for each in node.facts.operands}
+    for component in target.components:
+        operands = [operand for operand, part in COMPONENTS.items() if part is component]
+        for operand in [each for each in operands if each in there] or operands[:1]:
+            visit, now = VISITS[operand], carried.get(component.value, "")
+            what = f"{component.value} {target.version_of(component)}" if operand is operands[0] else operand.value
+            was = f" (now {now})" if now and operand is operands[0] else ""
+            leave = (
+                ". GPU pods leave before that" if visit.restarts_runtime and outset.intent.evicts_for_runtime else ""
+            )
+            yield "Moves", f"{what}{was}: {visit.action[0].lower()}{visit.action[1:]}. {visit.impact}{leave}"
 
 
 def begun_with(campaign: Campaign, members: Mapping[str, NodeSeen]) -> CampaignRecord:
@@ -269,7 +293,8 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
         Via.GIT: f"by commits, which {deployers.ENGINE} brings into the cluster",
         Via.NOBODY: "by somebody else; the rollout waits for it",
     }
-    yield "Publish", "nothing" if step is not None else how_published[campaign.publish]
+    strategy = "; DaemonSets are set to OnDelete with it" if campaign.sets_on_delete else ""
+    yield "Publish", "nothing" if step is not None else f"{how_published[campaign.publish]}{strategy}"
     mode = mode_of(None, campaign, outset.operator)
     yield "Nodes", f"moved by {mover_of(mode, outset.intent, outset.operator).who} ({mode.value})"
     if campaign.manual:

@@ -42,6 +42,8 @@ class RolloutTarget:
 
     driver: str
     report: CheckReport
+    beside: tuple[tuple[str, str], ...] = ()
+    """Operands that move with the driver, and the version of each."""
     entry: str = ""
     """The entry's key; empty without a matrix."""
     role: str = ""
@@ -73,11 +75,13 @@ def read(goal: Goal, spec: dict[str, Any] | None, name: str, on: date, facts: Se
     if spec is not None:
         return _of_spec(spec, name, on, facts)
     if goal.driver:
-        return _plain(goal.driver, on, facts)
+        return _plain(goal.driver, on, facts, goal.component)
     if goal.git:
         home = goal.git, goal.branch or "main", goal.path or MATRIX_FILE
-        return _of_git(*home, goal.entry or CANARY, name, on, facts=facts)
-    return _of_file(goal.matrix, goal.entry or CANARY, on, facts)
+        target = _of_git(*home, goal.entry or CANARY, name, on, facts=facts)
+    else:
+        target = _of_file(goal.matrix, goal.entry or CANARY, on, facts)
+    return replace(target, beside=()) if goal.driver_only else target
 
 
 def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | None:
@@ -97,22 +101,27 @@ def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | No
 # ── the homes of a target ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
+def _plain(driver: str, on: date, more_facts: Sequence[str], beside: tuple[tuple[str, str], ...] = ()) -> RolloutTarget:
     from seatrial.app.matrix import knowing
     from seatrial.app.matrix.judging import CheckReport, Found
     from seatrial.core.compat.matrix import Stack
     from seatrial.core.compat.rules import check_stack
     from seatrial.core.compat.versions import DriverVersion, VersionInvalid
+    from seatrial.core.model.seen.operands import FIELDS
 
     try:
         DriverVersion.parse(driver)
     except VersionInvalid as err:
         raise CalledWrongly(f"the driver to upgrade to: {err}") from err
+    unknown = next((name for name, _ in beside if name not in FIELDS), "")
+    if unknown:
+        known = ", ".join(each.value for each in FIELDS)
+        raise CalledWrongly(f"{unknown} does not move with a driver; what does: {known}.")
     facts, unread = knowing.known(more_facts)
-    judged = (*unread, *check_stack(Stack.of({"driver": driver}), facts, on))
+    judged = (*unread, *check_stack(Stack.of({"driver": driver, **dict(beside)}), facts, on))
     found = tuple(Found(entry="", finding=each) for each in judged)
     report = CheckReport(
-        file=f"driver {driver}",
+        file=", ".join((f"driver {driver}", *(f"{name} {version}" for name, version in beside))),
         on=on,
         built_on=facts.built_on,
         known_until=facts.known_until,
@@ -120,7 +129,7 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
         found=found,
         own=facts.own,
     )
-    return RolloutTarget(driver=driver, report=report)
+    return RolloutTarget(driver=driver, beside=beside, report=report)
 
 
 def _of_file(file: str | None, entry: str, on: date, facts: Sequence[str]) -> RolloutTarget:
@@ -195,11 +204,12 @@ def _rules(text: str | None, folder: Path, on: date) -> tuple[MoreRules | None, 
 
 def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) -> RolloutTarget:
     """What a GPURollout in a file wants: its matrix is read, and its target has to be the entry's."""
-    driver = str((spec.get("target") or {}).get("driver") or "")
+    said = {str(name): str(text) for name, text in (spec.get("target") or {}).items()}
+    driver = said.pop("driver", "")
     matrix = spec.get("matrix") or {}
     git = matrix.get("git")
     if not git:
-        target = _plain(driver, on, facts)
+        target = _plain(driver, on, facts, tuple(said.items()))
         return replace(target, matrix=matrix or None)
     entry = matrix.get("entry") or CANARY
     home = git.get("branch") or "main", git.get("path") or MATRIX_FILE
@@ -209,7 +219,7 @@ def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) ->
             f"spec.target.driver is {driver}, and entry {entry} of {target.where} says {target.driver}. "
             "Make them the same, or leave the target out."
         )
-    return target
+    return replace(target, beside=tuple(said.items())) if driver else target
 
 
 def _of_entry(matrix: Matrix | None, named: str, report: CheckReport, facts: Facts) -> RolloutTarget:
@@ -226,12 +236,25 @@ def _of_entry(matrix: Matrix | None, named: str, report: CheckReport, facts: Fac
     now = production.stack[Component.GPU_DRIVER] if production is not None else None
     return RolloutTarget(
         driver=value.text,
+        beside=_beside(entry, production) if production is not None else (),
         report=replace(report, found=tuple(_weighed(report, entry, production, facts))),
         entry=key,
         role=entry.role.value,
         canary_node=entry.canary_node,
         bad=entry.bad,
         production=now.text if now is not None else "",
+    )
+
+
+def _beside(entry: Entry, production: Entry) -> tuple[tuple[str, str], ...]:
+    """Operands that an entry has in another version than production, as far as a rollout can publish them."""
+    from seatrial.core.model.seen.operands import FIELDS
+
+    named = ((component, entry.stack[component]) for component in FIELDS)
+    return tuple(
+        (component.value, value.text)
+        for component, value in named
+        if value is not None and value.version is not None and entry.stack.differs(production.stack, component)
     )
 
 

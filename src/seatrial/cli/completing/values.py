@@ -84,6 +84,12 @@ def _components(_said: Said, _environ: Mapping[str, str]) -> Iterable[Candidate]
     return [Candidate(each.value) for each in Component]
 
 
+def _operands(_said: Said, _environ: Mapping[str, str]) -> Iterable[Candidate]:
+    from seatrial.core.model.seen.operands import FIELDS
+
+    return [Candidate(f"{each.value}=") for each in FIELDS]
+
+
 def _roles(_said: Said, _environ: Mapping[str, str]) -> Iterable[Candidate]:
     from seatrial.core.compat.matrix import Role
 
@@ -104,6 +110,7 @@ FINDERS: Final[Mapping[str, Finder]] = {
     "CONTEXT": _contexts,
     "STATE": _states,
     "COMPONENT": _components,
+    "COMPONENT=V": _operands,
     "ROLE": _roles,
     "ENTRY": _roles,
     "RULE": _rules,

@@ -33,6 +33,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     more.add_argument("--path", metavar="P", help=f"with --git: the matrix's path ({MATRIX_FILE})")
     target.add_argument("--entry", metavar="ENTRY", help="which entry: its key or its role (canary)")
     target.add_argument("--driver", metavar="V", help="this driver version, without a matrix")
+    more.add_argument(
+        "--component",
+        metavar="COMPONENT=V",
+        type=words.component,
+        action="append",
+        help="with --driver: move this operand as well; repeatable",
+    )
+    more.add_argument("--driver-only", action="store_true", help="leave what the entry names beside its driver alone")
     target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")
     more.add_argument(
         "--plan", metavar="FILE", help="as --to, from what `seatrial plan -o json` or `-o yaml` has written"
@@ -56,6 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     way.add_argument("--publish-url", metavar="URL", help="its repository, when it is not the matrix's")
     way.add_argument("--publish-branch", metavar="B", help="its branch")
     way.add_argument("--pull-requests", action="store_true", help="propose commits on a branch instead of pushing them")
+    way.add_argument("--set-on-delete", action="store_true", help="set updateStrategy OnDelete with the first version")
     way.add_argument("--mode", choices=MODES, help="who moves the nodes (auto: as it is)")
     _add_care(parser)
 

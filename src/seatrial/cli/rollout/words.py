@@ -41,6 +41,26 @@ def share(text: str) -> str:
     return text
 
 
+def component(text: str) -> tuple[str, str]:
+    """An operand and its version, from `container_toolkit=v1.18.1`."""
+    from seatrial.core.compat import versions
+    from seatrial.core.compat.matrix import SCHEMES, Component
+    from seatrial.core.model.seen.operands import FIELDS
+
+    name, _, version = text.partition("=")
+    known = {each.value for each in FIELDS}
+    if name not in known or not version:
+        names = ", ".join(each.value for each in FIELDS)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no version of an operand; write it as NAME=V, NAME one of {names}"
+        )
+    try:
+        versions.parse(SCHEMES[Component(name)], version)
+    except versions.VersionInvalid as err:
+        raise argparse.ArgumentTypeError(f"{name}: {err}") from err
+    return name, version
+
+
 def count(text: str) -> int:
     """A number from 0 upwards."""
     if not (text.isascii() and text.isdigit()):

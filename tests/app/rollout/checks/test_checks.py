@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,12 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.surveying.installed import Controller
 from seatrial.app.rollout.checks import fields, images, rights
 from seatrial.app.rollout.checks.check import Check, Verdict, failed
+from seatrial.app.rollout.outset import Outset
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Via
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.target import Target
 from tests import builders
 from tests.adapters.http.test_registry import DRIVER, Registry, serving
 from tests.adapters.kube import standin
@@ -33,22 +36,66 @@ def running(image: str, version: str = builders.OLD.version) -> NodeSeen:
 
 
 @pytest.mark.parametrize(("tag", "verdict"), [("", Verdict.FAILS), ("-ubuntu22.04", Verdict.OK)])
-async def test_the_image_of_the_new_version_is_looked_for_where_the_old_one_is(tag: str, verdict: Verdict) -> None:
+async def test_the_image_of_the_new_version_is_looked_for_where_the_old_one_is(
+    client: Client, tag: str, verdict: Verdict
+) -> None:
     served = Registry()
     async with serving(served):
         node = running(f"{served.host}/{DRIVER}:{builders.OLD.version}{tag}")
-        (found,) = await images.checks(around(node))
+        (found,) = await images.checks(client, around(node))
     assert served.seen == [("HEAD", f"/v2/{DRIVER}/manifests/{builders.NEW.version}{tag}", "")]
     assert found.verdict is verdict, found.why
 
 
-async def test_an_image_that_does_not_tell_its_version_is_not_known_and_nobody_is_asked() -> None:
-    (found,) = await images.checks(around(running("nvcr.io/nvidia/driver@sha256:" + "0" * 64, version="")))
+async def test_an_image_that_does_not_tell_its_version_is_not_known_and_nobody_is_asked(client: Client) -> None:
+    (found,) = await images.checks(client, around(running("nvcr.io/nvidia/driver@sha256:" + "0" * 64, version="")))
     assert (found.verdict, "only known when the version is published" in found.why) == (Verdict.UNKNOWN, True)
 
 
-async def test_what_people_move_by_hand_has_no_image() -> None:
-    assert await images.checks(around(by_hand=ByHand(component=Component.FIRMWARE_CX7))) == ()
+async def test_what_people_move_by_hand_has_no_image(client: Client) -> None:
+    assert await images.checks(client, around(by_hand=ByHand(component=Component.FIRMWARE_CX7))) == ()
+
+
+def moving(outset: Outset, *beside: tuple[Component, str]) -> Outset:
+    """The same rollout with operands that move with the driver."""
+    return replace(outset, intent=replace(outset.intent, target=Target.of(builders.NEW.version, *beside)))
+
+
+TOOLKIT = (Component.CONTAINER_TOOLKIT, builders.NEW.version)  # the registry that is served knows this tag
+PLUGIN = (Component.DEVICE_PLUGIN, "v0.18.0")
+
+
+async def test_the_image_of_an_operand_is_put_together_from_what_the_policy_says(
+    cluster: standin.StandIn, client: Client
+) -> None:
+    served = Registry()
+    repository, _, image = DRIVER.rpartition("/")
+    async with serving(served):
+        named = {"repository": f"{served.host}/{repository}", "image": image, "version": "v1.17.8"}
+        cluster.will(standin.gives({"spec": {"toolkit": named, "devicePlugin": {"version": "v0.17.0"}}}))
+        found = await images.checks(client, moving(around(running("", version="")), TOOLKIT, PLUGIN))
+    assert served.seen == [("HEAD", f"/v2/{DRIVER}/manifests/{builders.NEW.version}", "")]
+    assert [each.verdict for each in found] == [Verdict.UNKNOWN, Verdict.FAILS, Verdict.FAILS]
+    assert "does not exist" in found[1].why
+    assert "names no spec.devicePlugin.repository" in found[2].why
+
+
+async def test_a_policy_that_cannot_be_read_names_no_image(cluster: standin.StandIn, client: Client) -> None:
+    cluster.will(FORBIDDEN)
+    found = await images.checks(client, moving(around(running("", version="")), TOOLKIT))
+    assert [each.verdict for each in found] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+
+
+async def test_every_version_and_the_strategy_are_tried_on_the_policy(cluster: standin.StandIn, client: Client) -> None:
+    cluster.will(standin.gives({}))
+    await fields.check(client, moving(around(sets_on_delete=True), PLUGIN))
+    (asked,) = cluster.seen
+    spec = json.loads(asked.body)["spec"]
+    assert spec == {
+        "driver": {"version": builders.NEW.version},
+        "devicePlugin": {"version": "v0.18.0"},
+        "daemonsets": {"updateStrategy": "OnDelete"},
+    }
 
 
 # ── rights ───────────────────────────────────────────────────────────────────────────────────────────────────────────

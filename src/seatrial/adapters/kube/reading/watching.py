@@ -12,7 +12,7 @@ from typing import Any, Self
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.fleet import Fleet
-from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.model.instants import Instant
@@ -73,6 +73,10 @@ class FleetObserver:
     def all_nodes(self) -> Mapping[str, NodeSeen]:
         """Every node seen, member of a rollout or not; changes with the next look, so copy what is to last."""
         return self._fleet.all_nodes()
+
+    def members_of(self, rollout: models.Rollout) -> Mapping[str, NodeSeen]:
+        """The members of a rollout, with the operands that it moves."""
+        return self._fleet.members_of(rollout)
 
     def wrote_node(self, node: kinds.Node) -> None:
         """A write of ours returned this node."""

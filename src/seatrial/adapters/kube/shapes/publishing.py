@@ -53,7 +53,8 @@ class CarrierResource:
         manager = {"manager": {"env": env or None}} if env is not None else {}
         driver, parts = parts_of(version)
         patch = {"metadata": {**_bound(expect), **notes}, **self._spec({"version": driver, **manager})}
-        patch["spec"] |= {FIELDS[Component(name)]: {"version": text} for name, text in parts if name in FIELDS}
+        if self._is_policy:
+            patch["spec"] |= {FIELDS[Component(name)]: {"version": text} for name, text in parts if name in FIELDS}
         if on_delete and self._is_policy:
             patch["spec"]["daemonsets"] = {"updateStrategy": ON_DELETE}
         return patch

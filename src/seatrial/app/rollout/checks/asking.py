@@ -27,7 +27,7 @@ async def checks_of(cluster: Cluster, outset: Outset, folder: Path) -> tuple[Che
         taken, granted, pulled = await asyncio.gather(
             fields.check(client, outset),
             rights.check(client, outset, controller, cluster.namespace),
-            images.checks(outset),
+            images.checks(client, outset),
         )
         if outset.file is None:
             return (taken, granted, *pulled)

@@ -56,7 +56,8 @@ async def check(client: Client, outset: Outset) -> Check:
         target = publishing.target_of(name)
         if target is None:
             continue
-        body = target.version_patch(str(outset.intent.target.driver), expect="", note=outset.intent.rollout)
+        version, quiet = outset.intent.target.published, campaign.sets_on_delete
+        body = target.version_patch(version, expect="", note=outset.intent.rollout, on_delete=quiet)
         try:
             await client.patch(target.path, body, kind=PatchKind.MERGE, is_trial=True)
         except errors.Invalid as err:
