@@ -111,10 +111,28 @@ def test_what_we_do_not_move_is_a_step_by_hand_with_the_words_of_the_plan(plan: 
 def test_how_versions_are_published_and_who_moves_nodes_is_said_of_the_driver_alone(plan: dict[str, Any]) -> None:
     url = "https://git.example/gpu.git"
     way = ("--publish", "git", "--publish-path", "cluster/gpu.yaml", "--publish-url", url, "--mode", "direct")
-    operator, driver, *_ = (each["spec"] for each in chain(plan, *way, "--no-prepull").resources)
+    found = chain(plan, *way, "--no-prepull", "--set-on-delete").resources
+    operator, driver, *_ = (each["spec"] for each in found)
     assert driver["publish"] == {"via": "git", "git": {"path": "cluster/gpu.yaml", "url": url}}
     assert (driver["mode"], driver["prepull"]) == ("direct", False)
     assert not {"mode", "prepull"} & set(operator)
+
+
+def test_operands_without_a_release_are_a_rollout_of_ours(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    operands = {"container_toolkit": "v1.17.4", "device_plugin": "v0.17.1"}
+    newer = operands | {"container_toolkit": "v1.17.8"}
+    lines = ["versions:"]
+    for key, stack in (("current", RUNS | operands), ("canary", RUNS | newer | {"firmware": "28.44.1036"})):
+        lines += [f"  {key}:", *(f'    {part}: "{text}"' for part, text in stack.items())]
+    (here / "gpu-version-matrix.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    main(["plan", "--on", ON.isoformat(), "-o", "json"])
+    plan = json.loads(capsys.readouterr().out)
+    toolkit, firmware = chain(plan, "spring", "--set-on-delete").resources
+    assert toolkit["metadata"]["name"] == "spring-1-container-toolkit"
+    assert toolkit["spec"]["target"] == {"driver": "550.144.03", "container_toolkit": "v1.17.8"}
+    assert toolkit["spec"]["publish"] == {"setOnDelete": True}
+    assert "byHand" not in toolkit["spec"]
+    assert (firmware["spec"]["byHand"]["component"], firmware["spec"]["publish"]) == ("firmware_cx7", {"via": "none"})
 
 
 def test_only_the_first_step_begins_paused(plan: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A plan's steps as rollouts: the driver is ours, what leads the rest of a group is people's, in a sound order."""
+"""A plan's steps as rollouts: driver and operands are ours, what leads the rest is people's, in a sound order."""
 
 from __future__ import annotations
 
@@ -50,6 +50,28 @@ def test_an_operator_goes_before_its_driver_and_takes_its_operands_along() -> No
         "Leave gpu_driver at 550.144.03: a step of its own moves it."
     )
     assert second.instructions == ""
+
+
+PLUGIN = change(Component.DEVICE_PLUGIN, "v0.17.4", "v0.17.1")
+NFD = change(Component.NFD, "v0.17.3", "v0.16.6")
+
+
+def test_without_a_release_of_the_operator_its_operands_move_with_the_driver_in_one_rollout() -> None:
+    (only,) = moves(leg(PLUGIN, TOOLKIT, DRIVER, CUDA))
+    assert (only.change, only.is_ours, only.instructions) == (DRIVER, True, "")
+    assert only.beside == (("device_plugin", "v0.17.4"), ("container_toolkit", "v1.17.8"))
+    assert CUDA in only.along
+
+
+def test_operands_alone_are_a_rollout_of_ours_and_the_driver_stays() -> None:
+    (only,) = moves(leg(TOOLKIT))
+    assert (only.is_ours, only.driver, only.beside) == (True, "550.144.03", (("container_toolkit", "v1.17.8"),))
+
+
+def test_what_nobody_publishes_stays_by_hand_beside_operands() -> None:
+    first, second = moves(leg(TOOLKIT, NFD))
+    assert (first.change, first.is_ours, first.beside) == (NFD, False, ())
+    assert (second.change, second.is_ours) == (TOOLKIT, True)
 
 
 def test_the_driver_goes_first_where_the_rules_forbid_the_new_operator_with_the_old_one() -> None:

@@ -175,7 +175,7 @@ def default_name(data: Mapping[str, Any]) -> str:
 
 
 def _name_of(name: str, number: int, count: int, move: Move) -> str:
-    what = "driver" if move.is_ours else move.change.component.value.replace("_", "-")
+    what = "driver" if move.change.component.value == "gpu_driver" else move.change.component.value.replace("_", "-")
     found = f"{name}-{number:0{len(str(count))}d}-{what}"
     if len(found) > NAME_MAX:
         raise CalledWrongly(f"{found} is too long for a name, {NAME_MAX} at most; give a shorter --name.")
@@ -189,6 +189,7 @@ def spec_of(
     spec = resource.spec_of(
         asked,
         move.driver,
+        beside=move.beside,
         matrix=promoted(target) if is_last else None,
         gates=starting.gates_of(asked),
         canary_node=target.canary_node if target is not None else "",
@@ -197,7 +198,7 @@ def spec_of(
         spec["after"] = after
         spec.pop("paused", None)  # it waits in any case
     if move.is_ours:
-        return _with_repository(spec, asked.goal)
+        return _with_repository(spec if move.beside else _without_strategy(spec), asked.goal)
     for key in ("publish", "mode", "prepull"):
         spec.pop(key, None)
     by_hand: dict[str, Any] = {"component": move.change.component.value, "version": move.change.after}
@@ -208,6 +209,12 @@ def spec_of(
     return {**spec, "publish": {"via": "none"}, "byHand": {**by_hand, "instructions": move.instructions}}
 
 
+def _without_strategy(spec: dict[str, Any]) -> dict[str, Any]:
+    """A step that moves no operand leaves their DaemonSets as they are."""
+    publish = {key: value for key, value in (spec.get("publish") or {}).items() if key != "setOnDelete"}
+    return {**spec, "publish": publish} if publish else {key: value for key, value in spec.items() if key != "publish"}
+
+
 def _with_repository(spec: dict[str, Any], goal: Goal) -> dict[str, Any]:
     """Say where commits go, on a step that has no matrix to say it."""
     where = (spec.get("publish") or {}).get("git")
@@ -215,7 +222,7 @@ def _with_repository(spec: dict[str, Any], goal: Goal) -> dict[str, Any]:
         return spec
     branch = where.get("branch") or goal.branch
     told = {**where, "url": goal.git, **({"branch": branch} if branch else {})}
-    return {**spec, "publish": {"via": "git", "git": told}}
+    return {**spec, "publish": {**spec["publish"], "git": told}}
 
 
 # ── creating ─────────────────────────────────────────────────────────────────────────────────────────────────────────

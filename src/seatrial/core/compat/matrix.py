@@ -114,6 +114,16 @@ class Group(StrEnum):
     WORKLOAD = "workload"
 
 
+OPERANDS: Final = (
+    Component.CONTAINER_TOOLKIT,
+    Component.DEVICE_PLUGIN,
+    Component.DCGM,
+    Component.MIG_MANAGER,
+    Component.GFD,
+    Component.VALIDATOR,
+)
+"""What the GPU Operator runs around the driver and takes a version of by itself, so that it moves without a release."""
+
 GROUPS: Final[Mapping[Component, Group]] = {
     Component.OPENSHIFT: Group.PLATFORM,
     Component.KUBERNETES: Group.PLATFORM,

@@ -17,18 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Self, cast
 
 from seatrial.core.compat import versions
-from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.compat.matrix import OPERANDS, SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, Version
 
-PUBLISHED: Final = (
-    Component.GPU_OPERATOR,
-    Component.CONTAINER_TOOLKIT,
-    Component.DEVICE_PLUGIN,
-    Component.DCGM,
-    Component.MIG_MANAGER,
-    Component.GFD,
-    Component.VALIDATOR,
-)
+PUBLISHED: Final = (Component.GPU_OPERATOR, *OPERANDS)
 """What a rollout can move beside the driver, by publishing it: operands of the GPU Operator, or its whole release."""
 _BY_HAND: Final = " by hand"
 

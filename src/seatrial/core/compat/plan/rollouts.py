@@ -1,10 +1,11 @@
 """The steps of a plan as rollouts, one after the other: what each moves, who moves it, and what people are told.
 
-    a step of the plan ── one group ─▶ the driver, which we move         a campaign
-                                    └▶ what leads the rest of the group  by hand: an operator, OpenShift, firmware
+    a step of the plan ── one group ─▶ the driver and its operands, which we move    a campaign
+                                    └▶ what leads the rest of the group              by hand: an operator, firmware
 
 A group moves together in a plan, and one thing after the other in a cluster: the operator before its driver, unless the
-rules forbid the stack between the two and not the one the other way round. Tests: tests/core/test_plan_rollouts.py
+rules forbid the stack between the two and not the one the other way round. A release of the operator brings the
+operands with it; where none is due, they are published and moved like a driver. Tests: tests/core/test_plan_rollouts.py
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Group
+from seatrial.core.compat.matrix import COMPONENTS, GROUPS, OPERANDS, Component, Group
 from seatrial.core.compat.plan.values import Change
 
 Judged: TypeAlias = frozenset[str]
 """The rules that a stack fails."""
 
+OURS: Final = frozenset({Component.GPU_DRIVER, *OPERANDS})
+"""What we publish and move ourselves."""
 INSTRUCTIONS_MAX: Final = 4096
 """So much of its instructions a rollout can hold."""
 
@@ -58,7 +61,13 @@ class Move:
     @property
     def is_ours(self) -> bool:
         """Whether we move it ourselves."""
-        return self.change.component is Component.GPU_DRIVER
+        return self.change.component in OURS
+
+    @property
+    def beside(self) -> tuple[tuple[str, str], ...]:
+        """The operands that a rollout of ours moves, and the version of each."""
+        ours = (self.change, *self.along) if self.is_ours else ()
+        return tuple((each.component.value, each.after) for each in ours if each.component in OPERANDS)
 
 
 def moves_of(
@@ -115,13 +124,21 @@ def _parts(changes: Sequence[Change]) -> list[tuple[Change, ...]]:
     ordered = sorted(
         (change for change in changes if change.after), key=lambda change: COMPONENTS.index(change.component)
     )
-    driver = [change for change in ordered if change.component is Component.GPU_DRIVER]
-    rest = [change for change in ordered if change.component is not Component.GPU_DRIVER]
+    # A release brings its operands: they are nothing that could be moved apart from it.
+    is_release = any(change.component is Component.GPU_OPERATOR for change in ordered)
+    moved = frozenset({Component.GPU_DRIVER}) if is_release else OURS
+    ours = sorted((change for change in ordered if change.component in moved), key=_is_beside)
+    rest = [change for change in ordered if change.component not in moved]
     if rest and GROUPS[rest[0].component] is Group.FIRMWARE:
         return [(change,) for change in rest]  # each kind of card has a firmware of its own
-    if driver and all(change.component is Component.CUDA for change in rest):
-        return [(*driver, *rest)]  # CUDA's version is the driver's
-    return [part for part in (tuple(rest), tuple(driver)) if part]
+    if ours and all(change.component is Component.CUDA for change in rest):
+        return [(*ours, *rest)]  # CUDA's version is the driver's
+    return [part for part in (tuple(rest), tuple(ours)) if part]
+
+
+def _is_beside(change: Change) -> bool:
+    """The driver leads; operands stay in their order."""
+    return change.component is not Component.GPU_DRIVER
 
 
 def _ordered(
@@ -149,7 +166,7 @@ def _with(stack: Mapping[Component, str], changes: Sequence[Change]) -> dict[Com
 def _instructions(leg: Leg, part: Sequence[Change], preparations: Sequence[str], later: Sequence[Change]) -> str:
     """What people have to do, in the plan's own words."""
     lead, along = part[0], part[1:]
-    if lead.component is Component.GPU_DRIVER:
+    if lead.component in OURS:
         return ""
     told = [f"Bring {_told(lead)}"]
     if along:
