@@ -141,7 +141,7 @@ def test_a_point_that_nobody_asks_at_is_refused(capsys: pytest.CaptureFixture[st
     ("text", "says"),
     [
         ("kernel=6.8", "NAME one of container_toolkit, device_plugin"),
-        ("container_toolkit", "'container_toolkit' is no version of an operand; write it as NAME=V"),
+        ("container_toolkit", "'container_toolkit' is not a version of an operand; write it as NAME=V"),
         ("container_toolkit=soon", "container_toolkit: "),
     ],
 )

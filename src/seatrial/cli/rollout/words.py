@@ -52,7 +52,7 @@ def component(text: str) -> tuple[str, str]:
     if name not in known or not version:
         names = ", ".join(each.value for each in FIELDS)
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no version of an operand; write it as NAME=V, NAME one of {names}"
+            f"{text!r} is not a version of an operand; write it as NAME=V, NAME one of {names}"
         )
     try:
         versions.parse(SCHEMES[Component(name)], version)
