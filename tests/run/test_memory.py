@@ -30,8 +30,11 @@ from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Result
 from seatrial.run.memory import ASKED_SECONDS_MAX, ECHO_SECONDS_MAX, Memory
+from seatrial.sim.operand_pods import operand_of
 from tests.builders import (
+    NEW,
     NOW,
+    POLICY,
     a_dra_plugin,
     a_driver,
     a_gpu_pod,
@@ -40,12 +43,16 @@ from tests.builders import (
     a_pod,
     a_snapshot,
     a_validator,
+    published,
     written,
 )
 
 PODS = (a_gpu_pod(0, offers_checkpoint=True), a_gpu_pod(1), a_pod(2))
 THEIRS = Maintenance(namespace="default", name="firmware", uid="m1", resource_version="3", requestor="them")
-NODE = a_node(phase=NodePhase.POD_DELETION_REQUIRED, pods=PODS, dra=a_dra_plugin(), maintenance=THEIRS)
+TOOLKIT = operand_of("n1", Operand.TOOLKIT, "v1.17.8", 0.0)
+LEAVING = replace(TOOLKIT, pod=replace(TOOLKIT.pod, is_terminating=True)) if TOOLKIT.pod is not None else TOOLKIT
+ON_NODE: dict[str, Any] = {"pods": PODS, "dra": a_dra_plugin(), "maintenance": THEIRS, "operands": (TOOLKIT,)}
+NODE = a_node(phase=NodePhase.POD_DELETION_REQUIRED, **ON_NODE)
 SEEN = a_snapshot(NODE)
 WRITE = written(NODE, NodePhase.POD_RESTART_REQUIRED)
 PAUSE = written(NODE, NodePhase.POD_DELETION_REQUIRED, PauseClients)
@@ -76,6 +83,7 @@ def a_restart(operand: Operand, uid: str) -> RestartPod:
 RESTART = a_restart(Operand.DRIVER, "driver-n1-0")
 REVALIDATE = a_restart(Operand.VALIDATOR, "validator-n1-0")
 FRESHEN = a_restart(Operand.DRA_PLUGIN, "plugin-n1-0")
+RETOOL = a_restart(Operand.TOOLKIT, "container-toolkit-n1-0")
 LEDGER = WriteRolloutRecord(record=SEEN.rollout)
 UNTIL = NOW + ECHO_SECONDS_MAX
 
@@ -93,8 +101,7 @@ def until(action: Action, result: Result) -> float:
 
 
 def seen_with(**changes: Any) -> Snapshot:
-    fields: dict[str, Any] = {"pods": PODS, "dra": a_dra_plugin(), "maintenance": THEIRS}
-    return a_snapshot(a_node(phase=NodePhase.POD_DELETION_REQUIRED, **(fields | changes)))
+    return a_snapshot(a_node(phase=NodePhase.POD_DELETION_REQUIRED, **(ON_NODE | changes)))
 
 
 # ── what is not to be seen yet ───────────────────────────────────────────────────────────────────────────────────────
@@ -110,6 +117,9 @@ ECHOES: list[tuple[Action, Snapshot]] = [
     (FRESHEN, seen_with(dra=a_dra_plugin(is_terminating=True))),
     (FRESHEN, seen_with(dra=a_dra_plugin(uid="plugin-n1-1"))),
     (FRESHEN, seen_with(dra=None)),
+    (RETOOL, seen_with(operands=())),
+    (RETOOL, seen_with(operands=(LEAVING,))),
+    (RETOOL, seen_with(operands=(operand_of("other", Operand.TOOLKIT, "v1.18.1", 5.0),))),
     (PAUSE, seen_with(resource_version="8")),
     (DRAIN, seen_with(pods=(a_pod(2, is_terminating=True),))),
     (DRAIN, seen_with(pods=())),
@@ -361,3 +371,19 @@ def test_what_an_earlier_controller_was_turned_down_with_is_never_later_than_now
     left = (("rollout/spring", Rebuff(at=NOW + 3600, count=1, code="failed", detail="no")),)
     seen = replace(SEEN, rollout=replace(SEEN.rollout, rebuffs=left))
     assert Memory(NOW).recall(seen, frozenset(), NOW).rebuffs["rollout/spring"].at == NOW
+
+
+# ── what was published ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_version_of_several_components_is_seen_once_the_resource_carries_them_all() -> None:
+    text = f"{NEW.version}, container_toolkit v1.18.1"
+    memory = after(Outcome(action=published(PublishStep.CANARY, (POLICY, text)), result=Result.DONE))
+    for parts, is_seen in (
+        ((), False),
+        ((("container_toolkit", "v1.17.8"),), False),
+        ((("container_toolkit", "v1.18.1"),), True),
+    ):
+        carrier = Carrier(name=POLICY, version=NEW.version, note="spring/canary", parts=parts)
+        seen = a_snapshot(operator=OperatorFacts(kind=POLICY, driver_version=NEW.version, carriers=(carrier,)))
+        assert bool(memory.recall(seen, frozenset(), NOW).busy) is not is_seen

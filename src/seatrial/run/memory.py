@@ -42,7 +42,7 @@ from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.requests import RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.node.progress import carried, carrier_of
+from seatrial.core.node.progress import carried, carrier_of, is_same
 from seatrial.core.text import foreign
 from seatrial.ports import Outcome, Result
 
@@ -212,8 +212,11 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
     steps = dict(seen.source.steps) if seen.source is not None else {}
     match action:
         case Publish(via=Via.DIRECT, versions=versions, note=note):
-            found = ((each, version, carrier_of(each, seen.operator).note) for each, version in versions)
-            return any((carried(name, seen.operator, text), was) != (text, note) for name, text, was in found)
+            return any(
+                carrier_of(name, seen.operator).note != note
+                or not is_same(carried(name, seen.operator, version), version)
+                for name, version in versions
+            )
         case Publish(step=step):
             return step not in steps
         case RevertCommits():
