@@ -28,7 +28,7 @@ from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishSt
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
-from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.model.seen.pods import DriverRevision
@@ -37,6 +37,7 @@ from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.node.writing import record_of
 from seatrial.core.promises.breach import Breach
 from seatrial.core.promises.invariants import PROMISES, broken
+from seatrial.sim.operand_pods import carrying, remade_with_driver, with_operands
 from tests.builders import (
     NEW,
     NOW,
@@ -216,6 +217,54 @@ def turned(story: str, before: CampaignRecord | None, after: CampaignRecord | No
 def unbaked(story: str, record: CampaignRecord, detail: str) -> Case:
     breach = Breach(promise="bake", subject="rollout/spring/fleet", detail=detail)
     return Case(story, at(record), a_decision(publish(PublishStep.FLEET)), (breach,), CAREFUL)
+
+
+TOOL: tuple[Operand, str] = (Operand.TOOLKIT, "v1.17.8")
+MONITOR: tuple[Operand, str] = (Operand.EXPORTER, "4.2.3-4.1.1-ubuntu22.04")
+NEWER = {"container_toolkit": "v1.18.1", "dcgm": "4.4.2-4.7.0-ubuntu22.04"}
+
+
+def a_visit(*operands: tuple[Operand, str], users: int = 0, **changes: Any) -> NodeSeen:
+    """A closed node whose driver stays, and whose operands are old."""
+    node = a_well_node(
+        "n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, pods=tuple(map(a_gpu_pod, range(users)))
+    )
+    facts = carrying(with_operands(node.facts, operands), NEWER)
+    old = tuple(replace(each, **changes) for each in facts.operands)
+    return replace(node, facts=replace(facts, operands=old), record=replace(record_of(node), is_restart_only=True))
+
+
+def opened(node: NodeSeen, **changes: Any) -> NodeSeen:
+    """The same, and nobody has closed it, or somebody opened it again."""
+    record = replace(record_of(node), is_cordon_ours=False, **changes)
+    return replace(node, facts=replace(node.facts, is_cordoned=False), record=record)
+
+
+def renewed(node: NodeSeen) -> RestartPod:
+    """The restart of the first operand of a node."""
+    operand, pod = node.facts.operands[0].operand, node.facts.operands[0].pod
+    assert pod is not None
+    return RestartPod(node="n1", attempt=1, operand=operand, namespace=pod.namespace, pod=pod.name, uid=pod.uid)
+
+
+VISITED, MONITORED = a_visit(TOOL), a_visit(MONITOR)
+RETOOLED, REMONITORED = renewed(VISITED), renewed(MONITORED)
+UNPROVEN = NodeSeen(
+    facts=remade_with_driver(VISITED.facts, NOW),
+    record=replace(record_of(VISITED), phase=NodePhase.UNCORDON_REQUIRED),
+)
+
+
+def unvisited(story: str, node: NodeSeen, *, detail: str, **changes: Any) -> Case:
+    """The restart of a toolkit, and why it may not be."""
+    breach = Breach(promise="visited", subject="n1", detail=f"container-toolkit {detail}")
+    return Case(story, a_snapshot(node, admitted=N1), a_decision(RETOOLED), (breach,), **changes)
+
+
+def closing_of(closed_at: float | None) -> Decision:
+    node = opened(MONITORED, closed_at=closed_at)
+    record = replace(record_of(node), is_cordon_ours=True, closed_at=NOW)
+    return a_decision(Cordon(node="n1", record=record, expect=node.facts.resource_version))
 
 
 CASES = [
@@ -899,6 +948,48 @@ CASES = [
         a_decision(MarkBad(rollout="spring", driver=NEW.version, why="a typo")),
         (Breach(promise="rejected", subject="spring", detail=UNREJECTED),),
         WITH_A_MATRIX,
+    ),
+    # visited
+    Case("an operand restarts under a cordon", a_snapshot(VISITED, admitted=N1), a_decision(RETOOLED)),
+    unvisited("an operand restarts on an open node", opened(VISITED), detail="restarts without a cordon"),
+    unvisited(
+        "an operand restarts that is as it should be",
+        replace(VISITED, facts=with_operands(VISITED.facts, ((Operand.TOOLKIT, "v1.17.8"),))),
+        detail="restarts, and runs what is wanted",
+    ),
+    Case("a monitor restarts on an open node", a_snapshot(opened(MONITORED), admitted=N1), a_decision(REMONITORED)),
+    Case("the runtime restarts under its users", a_snapshot(a_visit(TOOL, users=1), admitted=N1), a_decision(RETOOLED)),
+    unvisited(
+        "the runtime restarts under users who were to leave first",
+        a_visit(TOOL, users=1, settings="other"),
+        detail="restarts under jobs/train-0",
+        intent=replace(an_intent(), evicts_for_runtime=True),
+    ),
+    Case(
+        "a validator restarts on a node that nobody visits",
+        a_snapshot(a_done_node(), admitted=N1),
+        a_decision(restart(Operand.VALIDATOR)),
+        (Breach(promise="visited", subject="n1", detail="validator restarts outside a visit"),),
+    ),
+    Case(
+        "a validator restarts in a visit that the ledger does not name",
+        a_snapshot(VALIDATING),
+        a_decision(restart(Operand.VALIDATOR)),
+        (Breach(promise="visited", subject="n1", detail="validator restarts outside a visit"),),
+    ),
+    Case(
+        "a node is opened before its operand is up",
+        a_snapshot(UNPROVEN, admitted=N1),
+        a_decision(written(UNPROVEN, NodePhase.UPGRADE_DONE, Uncordon)),
+        (Breach(promise="proven", subject="n1", detail="uncordon in spite of operand-not-ready"),),
+    ),
+    # one cordon
+    Case("a visit that was for monitors closes its node", a_snapshot(opened(MONITORED), admitted=N1), closing_of(None)),
+    Case(
+        "a visit closes a node that somebody opened",
+        a_snapshot(opened(MONITORED, closed_at=900.0), admitted=N1),
+        closing_of(900.0),
+        (Breach(promise="one_cordon", subject="n1", detail="attempt 1 closes it a second time"),),
     ),
 ]
 

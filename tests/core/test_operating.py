@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions.on_nodes import Cordon, RestartPod, Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, EvictPods, RestartPod, Uncordon, WriteNodeRecord
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
@@ -16,8 +16,8 @@ from seatrial.core.model.seen.pods import ValidatorPod
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.step import step_node
 from seatrial.sim.nodes import HEALTHY
-from seatrial.sim.operand_pods import carrying, operand_replaced, operand_starts, restarted, with_operands
-from tests.builders import NEW, NOW, a_new_driver, a_node, an_intent, some_orders
+from seatrial.sim.operand_pods import carrying, operand_of, operand_replaced, operand_starts, restarted, with_operands
+from tests.builders import NEW, NOW, a_gpu_pod, a_new_driver, a_node, an_intent, some_orders
 
 ALL = (
     (Operand.TOOLKIT, "v1.17.8"),
@@ -162,3 +162,31 @@ def test_a_node_is_opened_once_its_operands_are_proven() -> None:
     node = a_node_to_visit(NodePhase.UNCORDON_REQUIRED, {}, is_cordon_ours=True)
     node = replace(node, facts=replace(node.facts, is_cordoned=True))
     assert isinstance(opened(node), Uncordon)
+
+
+def test_who_came_back_leaves_before_a_daemon_that_nobody_outlives_is_replaced() -> None:
+    node = a_node_to_visit(NodePhase.POD_RESTART_REQUIRED, {}, closed_at=NOW)
+    mps = replace(operand_of("n1", Operand.MPS, "v0.17.1", 0.0), wanted="v0.18.1")
+    facts = replace(node.facts, is_cordoned=True, operands=(mps,), pods=(a_gpu_pod(),))
+    action = step_node(replace(node, facts=facts), some_orders(), NOW).action
+    assert isinstance(action, EvictPods)
+    action = step_node(replace(node, facts=replace(facts, pods=())), some_orders(), NOW).action
+    assert isinstance(action, RestartPod)
+
+
+def test_a_node_that_somebody_opened_is_not_closed_again_for_a_restart_that_takes_more() -> None:
+    anew = replace(an_intent(), evicts_for_runtime=True)
+    node = a_node_to_visit(NodePhase.POD_RESTART_REQUIRED, TOOLKIT, is_restart_only=True, closed_at=NOW)
+    operands = tuple(replace(each, settings="other") for each in node.facts.operands)
+    node = replace(node, facts=replace(node.facts, operands=operands))
+    held = step_node(node, some_orders(intent=anew), NOW).hold
+    assert held is not None
+    assert held.code is HoldCode.CORDON_LOST
+
+
+def test_a_node_that_somebody_opened_is_not_closed_again_for_a_driver_that_is_due_by_now() -> None:
+    node = a_node_to_visit(NodePhase.POD_RESTART_REQUIRED, TOOLKIT, is_restart_only=True, closed_at=NOW)
+    node = replace(node, facts=replace(node.facts, wanted=replace(NEW, hash="newer")))
+    held = step_node(node, some_orders(), NOW).hold
+    assert held is not None
+    assert held.code is HoldCode.CORDON_LOST

@@ -307,12 +307,15 @@ def _step_operands(node: NodeSeen, orders: Orders, deadline: Instant, now: Insta
     """The next operand of a node whose driver is there; first what its restart takes. None once all are up."""
     facts, record = node.facts, record_of(node)
     needed = operating.takes_now(facts, orders)
+    if needed >= Takes.CORDON and not facts.is_cordoned and record.closed_at is not None:
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
     if needed is Takes.EVICTION and record.is_restart_only:
         is_open = not facts.is_cordoned
         return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
+    if needed is Takes.EVICTION and clearing.users(facts):
+        leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT)
+        return clearing.evict(node, clearing.users(facts), leave, orders, now)
     if needed >= Takes.CORDON and not facts.is_cordoned:
-        if record.closed_at is not None:
-            return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
         closed = replace(record, is_cordon_ours=True, closed_at=now)
         return Step(action=Cordon(node=node.name, record=closed, expect=facts.resource_version))
     return operating.step_operands(node, deadline, now)
@@ -331,6 +334,8 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
     facts, record, driver = node.facts, record_of(node), node.facts.driver
     if record.is_restart_only and not facts.is_restart_enough:
         is_open = not facts.is_cordoned
+        if is_open and record.closed_at is not None:
+            return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
         return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
     pods = () if record.is_restart_only else clearing.users(facts)
     if pods:

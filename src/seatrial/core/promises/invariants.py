@@ -17,6 +17,8 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     whole          nobody of a unit is let in while a member of it cannot start; on the way back each goes by itself
     aimed          nobody is disrupted for a driver that the rollout does not want, or that would not come
     closed         a node seen open between the delete of its driver and its proof is closed
+    visited        no operand restarts outside a visit, needlessly, or with less taken than its restart takes
+    one_cordon     a visit closes its node once
 
 Of a campaign, besides:
 
@@ -55,7 +57,18 @@ from seatrial.core.promises.of_campaigns import (
     way_back,
 )
 from seatrial.core.promises.of_fleets import admitted, bounded, capacity_kept, one_act, whole
-from seatrial.core.promises.of_nodes import aimed, closed, hands_off, held_off, no_lost_node, proven, recorded, table
+from seatrial.core.promises.of_nodes import (
+    aimed,
+    closed,
+    hands_off,
+    held_off,
+    no_lost_node,
+    one_cordon,
+    proven,
+    recorded,
+    table,
+    visited,
+)
 
 
 def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, ...]:
@@ -78,6 +91,8 @@ PROMISES: Final[tuple[Promise, ...]] = (
     whole,
     aimed,
     closed,
+    visited,
+    one_cordon,
     turn,
     record_first,
     bake,

@@ -30,6 +30,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import clearing, closing, hearing
@@ -37,6 +38,7 @@ from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import TRANSITIONS
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
+from seatrial.core.node.visiting import VISITS, Takes, takes_of
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
 
 _CLEARING: Final = frozenset(
@@ -53,6 +55,8 @@ ACTS_IN: Final = {
     Cordon: frozenset({NodePhase.CORDON_REQUIRED, NodePhase.UPGRADE_REQUIRED, NodePhase.POD_RESTART_REQUIRED}),
 }
 """In which phase each act that takes something away, or asks for it, may happen."""
+VISITING: Final = frozenset({NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED})
+"""The phases of a visit in which pods are restarted."""
 
 
 def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -67,6 +71,42 @@ def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
             yield breach("recorded", action.node, f"{type(action).__name__} while the record seen is {record}")
         elif isinstance(action, RestartPod) and action.operand is Operand.DRIVER and action.uid != record.old_pod:
             yield breach("recorded", action.node, f"driver pod {action.uid} is deleted, and not on record")
+
+
+def visited(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No operand restarts outside a visit, needlessly, or with less taken than its restart takes."""
+    ledger = frozenset(seen.rollout.admitted)
+    for action in decision.actions:
+        if not isinstance(action, RestartPod) or action.operand not in VISITS:
+            continue
+        node = seen.nodes[action.node]
+        facts, record = node.facts, node.record
+        is_visit = record is not None and record.phase in VISITING and record.attempt == action.attempt
+        if not is_visit or Admission(node=action.node, attempt=action.attempt) not in ledger:
+            yield breach("visited", action.node, f"{action.operand} restarts outside a visit")
+        found = next((each for each in facts.operands if each.operand is action.operand), None)
+        is_due = found is not None and found.is_old and found.pod is not None and found.pod.uid == action.uid
+        if not is_due and action.operand is not Operand.VALIDATOR:
+            yield breach("visited", action.node, f"{action.operand} restarts, and runs what is wanted")
+        is_anew = found is not None and found.is_configured_anew
+        needed = takes_of(action.operand, is_configured_anew=is_anew, evicts_for_runtime=intent.evicts_for_runtime)
+        if needed >= Takes.CORDON and not facts.is_cordoned:
+            yield breach("visited", action.node, f"{action.operand} restarts without a cordon")
+        if needed is Takes.EVICTION and clearing.users(facts):
+            yield breach(
+                "visited", action.node, f"{action.operand} restarts under {clearing.users(facts)[0].full_name}"
+            )
+
+
+def one_cordon(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A visit closes its node once: who opens it meanwhile is not overruled, but while its driver is replaced."""
+    for action in decision.actions:
+        if not isinstance(action, Cordon) or closes_again(seen, action):
+            continue
+        record = seen.nodes[action.node].record
+        is_same_visit = record is not None and record.attempt == action.record.attempt
+        if is_same_visit and record is not None and record.closed_at is not None:
+            yield breach("one_cordon", action.node, f"attempt {record.attempt} closes it a second time")
 
 
 def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -172,7 +212,7 @@ def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
 
 
 def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """No node takes work again unless its driver is proven."""
+    """No node takes work again unless its driver, and what moved with it, is proven."""
     for action in decision.actions:
         if not isinstance(action, Uncordon):
             continue
