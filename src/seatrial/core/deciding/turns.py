@@ -26,7 +26,7 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import resource_of, wants
+from seatrial.core.node.progress import ahead, resource_of, wants
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
 
@@ -125,8 +125,14 @@ def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
         return intent.target.published
     if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
         return ""  # who is under way then is so for another rollout
-    before = dict(record.baseline).get(resource_of(node.facts, seen.operator), "")
+    before = before_of(node, seen)
     return before if record.phase is RolloutPhase.REVERTING and before else intent.target.published
+
+
+def before_of(node: NodeSeen, seen: Snapshot) -> str:
+    """What a node ran before the campaign, by its record; empty where that does not say."""
+    record = seen.rollout.campaign
+    return dict(record.baseline).get(resource_of(node.facts, seen.operator), "") if record is not None else ""
 
 
 def _only_repairs(node: NodeSeen, step: Step) -> bool:
@@ -150,20 +156,19 @@ def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) 
         step = course.mover.step_elsewhere(node, orders, goal, is_back=is_back)
         if step is not None:
             return step
-    return kept_waiting(node, course, orders.intent.target.published)
+    return kept_waiting(node, course, orders.intent.target.published, before_of(node, seen))
 
 
-def kept_waiting(node: NodeSeen, course: Course, target: str) -> Step:
+def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> Step:
     """Why a node waits that a campaign does not let move; nothing where it has nothing to wait for."""
     busy = course.mover.why_busy(node)
     if busy is not None:
         return Step(hold=busy)
-    is_new = (
-        course.record.phase in LEAKING and node.facts.is_in_sync and not course.mover.was_let_in(node, course.record)
-    )
-    if is_new and node.facts.driver is not None and wants(node.facts, target):
+    is_watched = course.record.phase in LEAKING and not course.mover.was_let_in(node, course.record)
+    leaked = ahead(node.facts, target, before) if is_watched else ()
+    if leaked:
         # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
-        return Step(hold=hold(node.name, HoldCode.LEAKED, version=node.facts.driver.version))
+        return Step(hold=hold(node.name, HoldCode.LEAKED, version=", ".join(leaked)))
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
     if node.facts.is_in_sync and is_settled:
         return NOTHING

@@ -114,6 +114,23 @@ def carries(facts: NodeFacts, version: str) -> bool:
     return all(pod is not None and is_same_part(name, pod.version, text) for text, name, pod in pods)
 
 
+def ahead(facts: NodeFacts, version: str, before: str) -> tuple[str, ...]:
+    """What runs on a node of a version already and was of another before: the driver, and components by their key."""
+    driver, others = parts_of(version)
+    old, parts = parts_of(before)
+    known, found = dict(parts), []
+    is_new = facts.is_driver_in_sync and facts.wanted is not None and is_same(facts.wanted.version, driver)
+    if is_new and not is_same(old, driver):
+        found.append(f"driver {driver}")
+    for name, text in others:
+        pods = [each.pod for each in _of(facts, name) if each.pod is not None and not each.is_old]
+        if any(is_same_part(name, pod.version, text) for pod in pods) and not is_same_part(
+            name, known.get(name, ""), text
+        ):
+            found.append(f"{name} {text}")
+    return tuple(found)
+
+
 def running(facts: NodeFacts, version: str) -> str:
     """What runs on a node of all that a version names; empty where that cannot be told."""
     if facts.driver is None or not facts.driver.version:

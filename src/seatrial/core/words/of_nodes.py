@@ -20,9 +20,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "See the gpu-operator's log if it takes longer than usual.",
     ),
     HoldCode.LEAKED: says(
-        "it already runs driver {version}, before its turn: a driver pod recreated after a reboot or a repair "
-        "takes the "
-        "published version",
+        "it already runs {version}, before its turn: a pod recreated after a reboot or a repair takes the published "
+        "version",
         "Nothing is lost: it is validated when its turn comes, and rolled back with the others if it comes to that.",
     ),
     HoldCode.PARALLEL_LIMIT: says(
