@@ -29,6 +29,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.node.progress import carries, is_without_gpu
 from seatrial.sim import upgrade_controller
+from seatrial.sim.operand_pods import said_by
 from seatrial.sim.outside import Outside, Versions
 
 RESTING: Final = frozenset(
@@ -225,4 +226,4 @@ def _why_published(record: CampaignRecord, outside: Outside, start: Outside) -> 
 
 
 def _published(outside: Outside) -> Versions:
-    return outside.files or tuple((carrier.name, carrier.version) for carrier in outside.operator.carriers)
+    return outside.files or tuple((carrier.name, said_by(carrier)) for carrier in outside.operator.carriers)

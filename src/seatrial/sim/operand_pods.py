@@ -122,6 +122,17 @@ def _wanting(seen: OperandSeen, parts: Mapping[str, str]) -> OperandSeen:
     return replace(seen, wanted=text, version=text) if text else seen
 
 
+def said_by(carrier: Carrier) -> str:
+    """All that a resource says of versions, as one text."""
+    return text_of(carrier.version, ((Component(name), text) for name, text in carrier.parts))
+
+
+def running_beside(facts: NodeFacts) -> tuple[str, ...]:
+    """The operands that run on a node, each with its version."""
+    pods = ((each.operand, each.pod) for each in facts.operands)
+    return tuple(f"{operand} {pod.version}" for operand, pod in pods if pod is not None)
+
+
 def restarted(facts: NodeFacts, operand: Operand) -> NodeFacts:
     """A node whose pod of this operand was deleted."""
     return _changed(facts, operand, lambda pod: replace(pod, is_terminating=True))

@@ -89,7 +89,7 @@ class GateFate:
     """What is in store for a gate, unknown to everybody until it is measured."""
 
     fails_on: str = ""
-    """The driver version with which it fails."""
+    """The driver version with which it fails, or an operand and its version, as `device-plugin v0.18.0`."""
     from_round: int = 1
     """The first round in which that shows."""
     detail: str = "it exited with 1"
@@ -287,6 +287,10 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
     return outside
 
 
+def _is_said(operator: OperatorFacts, name: str, version: str) -> bool:
+    return carried(name, operator, version) == version
+
+
 def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused | None:
     if name.partition("/")[0] not in CARRYING:
         return Refused(is_stale=False, why=f"{name} has no driver version that could be set")
@@ -471,23 +475,25 @@ def pending(outside: Outside) -> tuple[Measurement, ...]:
     return tuple(each for each in outside.measurements if each.verdict is GateVerdict.PENDING)
 
 
-def probe_ends(outside: Outside, measurement: Measurement, version: str, fate: GateFate = TELLING) -> Outside:
-    """The measurement with its verdict, on a node that runs this driver version."""
-    ended = _judged(measurement, version, fate)
+def probe_ends(
+    outside: Outside, measurement: Measurement, version: str, fate: GateFate = TELLING, beside: tuple[str, ...] = ()
+) -> Outside:
+    """The measurement with its verdict, on a node that runs this driver version, and these operands beside it."""
+    ended = _judged(measurement, (version, *beside), fate)
     after = tuple(ended if key_of(each) == key_of(ended) else each for each in outside.measurements)
     return replace(outside, measurements=after)
 
 
-def _judged(measurement: Measurement, version: str, fate: GateFate) -> Measurement:
+def _judged(measurement: Measurement, running: tuple[str, ...], fate: GateFate) -> Measurement:
     if measurement.round in fate.unknown_rounds or measurement.attempt <= fate.unknown_tries:
         return replace(measurement, verdict=GateVerdict.UNKNOWN, detail="its pod was never scheduled")
-    is_bad = fate.fails_on == version and measurement.round >= fate.from_round
+    is_bad = bool(fate.fails_on) and fate.fails_on in running and measurement.round >= fate.from_round
     if is_bad or fate.fails_at & {measurement.node, *measurement.gang}:
         return replace(measurement, verdict=GateVerdict.FAILED, detail=fate.detail)
     node, unit = measurement.node, fate.unit
     figures = tuple(
         Figure(name=name, value=value * _seen_of(fate, name, measurement), node=node, at=0.0, unit=unit)
-        for name, value in fate.figures.get(version, {}).items()
+        for name, value in fate.figures.get(running[0], {}).items()
     )
     return replace(measurement, verdict=GateVerdict.PASSED, figures=figures)
 

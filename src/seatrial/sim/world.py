@@ -28,7 +28,7 @@ from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
-from seatrial.sim import driver_pods, merging, neighbours, upgrade_controller
+from seatrial.sim import driver_pods, merging, neighbours, operand_pods, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
 from seatrial.sim.merging import MERGED
@@ -60,9 +60,9 @@ DELAYS: Final[Mapping[str, Delay]] = {
     "image pull fails": Delay(seconds=20, jitter_seconds=20),
     "driver crash loops": Delay(seconds=600, jitter_seconds=60),
     "GPUs offered": Delay(seconds=10, jitter_seconds=10),
-    "operand replaced": Delay(seconds=2, jitter_seconds=1),
-    "operand starts": Delay(seconds=10, jitter_seconds=10),
     "features discovered": Delay(seconds=5, jitter_seconds=60),
+    "operand replaced": Delay(seconds=2, jitter_seconds=1),
+    "operand starts": Delay(seconds=5, jitter_seconds=5),
     "validator restarts": Delay(seconds=2, jitter_seconds=1),
     "validator replaced": Delay(seconds=2, jitter_seconds=1),
     "validator passes": Delay(seconds=25, jitter_seconds=10),
@@ -396,8 +396,9 @@ class World:
     def _end_probe(self, measurement: Measurement) -> None:
         node = self.nodes.get(measurement.node)
         version = node.facts.driver.version if node is not None and node.facts.driver is not None else ""
+        beside = operand_pods.running_beside(node.facts) if node is not None else ()
         fate = self._gate_fates.get(measurement.gate, TELLING)
-        self.outside = outer.probe_ends(self.outside, measurement, version, fate)
+        self.outside = outer.probe_ends(self.outside, measurement, version, fate, beside)
 
     def _drawn(self, what: str) -> float:
         delay = self._delays[what]

@@ -31,7 +31,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Promise
 from seatrial.core.words.acts import told
-from seatrial.sim import campaigning, driver_pods, upgrade_controller
+from seatrial.sim import campaigning, driver_pods, operand_pods, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused, mirrored
 from seatrial.sim.driver_pods import Reaction
@@ -246,9 +246,9 @@ class Model:
             line = f"{node.name}: {upgrade_controller.STEERED}, {node.facts.nvidia_state or 'no label'}"
             yield line, (*truth[:place], self._nodes.of(node), *truth[place + 1 :])
         for each in outer.pending(outside):
-            driver = nodes[self._names.index(each.node)].facts.driver
-            fate = self._gate_fates.get(each.gate, TELLING)
-            ended = outer.probe_ends(outside, each, driver.version if driver else "", fate)
+            facts = nodes[self._names.index(each.node)].facts
+            version, beside = facts.driver.version if facts.driver else "", operand_pods.running_beside(facts)
+            ended = outer.probe_ends(outside, each, version, self._gate_fates.get(each.gate, TELLING), beside)
             yield f"{outer.PROBED}: {each.gate} on {each.node}", (*truth[: size + 1], self._outsides.of(ended))
 
     def _sights(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:
