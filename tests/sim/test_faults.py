@@ -17,6 +17,8 @@ from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in
+from seatrial.core.node import operating
+from seatrial.core.node.visiting import Takes
 from seatrial.core.promises import invariants
 from seatrial.ports import Result
 from seatrial.sim.nodes import HEALTHY, new_node
@@ -27,6 +29,7 @@ from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fa
 from seatrial_lab.schedules.delegated import run_delegated
 from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, WatchCache, Weather
 from seatrial_lab.schedules.judging import Judge, why_unsettled
+from seatrial_lab.schedules.operands import run_operands
 from seatrial_lab.schedules.schedules import run_schedule
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
 
@@ -76,7 +79,21 @@ def test_every_reaction_is_in_the_table_and_the_table_is_printed_with_its_seed()
     assert all(behaviour.does for behaviour in BEHAVIOURS.values())
 
 
-@pytest.mark.parametrize("name", named(Kind.FATE))
+@pytest.mark.parametrize("seed", range(40))
+def test_operands_move_in_visits_and_every_node_ends_done_or_held_with_a_reason(seed: int) -> None:
+    ending = run_operands(seed, begin)
+    assert ending.broken is None, f"\n{ending}"
+    assert ending.how in ("done", "reverted", "held")
+
+
+def test_a_toolkit_that_goes_without_a_cordon_is_found_by_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "takes_now", lambda _facts, _orders: Takes.NOTHING)
+    monkeypatch.setattr(invariants, "PROMISES", ())
+    found = [run_operands(seed, begin).broken or "" for seed in range(6)]
+    assert any("is stopped while the node takes work" in why for why in found)
+
+
+@pytest.mark.parametrize("name", [*named(Kind.FATE), "operand does not start", "operand starts in the end"])
 def test_every_fate_by_name_is_a_fate(name: str) -> None:
     assert fate_of(name, NEW.version) != HEALTHY
 

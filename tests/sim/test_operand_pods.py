@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from bench.operands import R_MAX, WRITES_MAX, measure
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Cordon, EvictPods, NodeAct, RestartPod, Uncordon
@@ -266,7 +267,16 @@ def test_a_visit_writes_little_to_its_node() -> None:
         writes = [act for act in story.acts if act.subject == name]
         deletes = Counter(act.operand for act in writes if isinstance(act, RestartPod))
         assert deletes == dict.fromkeys(BEFORE, 1)
-        assert len(writes) - deletes.total() <= 10
+        assert len(writes) - deletes.total() <= WRITES_MAX
+
+
+def test_a_rollout_of_operands_takes_hardly_longer_than_the_operands_do() -> None:
+    found = measure()
+    assert (found["nodes"], found["parallel"], found["operand_seconds"]) == (20, 4, 5.0)
+    assert found["R"] <= R_MAX
+    assert found["R_to_operands_alone"] <= R_MAX
+    assert found["writes_per_node_max"] <= WRITES_MAX
+    assert (found["deletes_per_node"], found["evictions"]) == (len(BEFORE), 0)
 
 
 @pytest.mark.parametrize("driver", [OLD, NEW], ids=["operands", "and a driver"])

@@ -5,22 +5,31 @@ Law of this file: a coarse reaction is several fine ones, one after the other. T
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
-from seatrial.sim import driver_pods, reactions
+from seatrial.sim import driver_pods, operand_pods, reactions
 from seatrial.sim.driver_pods import Reaction
 from seatrial.sim.nodes import Fate
 
 
 def reloads(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
     """All that follows from a driver pod's deletion, in one step: its successor is validated, or has failed."""
-    if facts.driver is None or not facts.driver.is_terminating:
-        return None
+    is_due = facts.driver is not None and facts.driver.is_terminating
+    return _followed(facts, (*_RELOADING, *_RESTARTING), fate, at + 1) if is_due else None
+
+
+def restarts(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
+    """All that follows from the deletion of an operand's pod, in one step: its successor is up, or never will be."""
+    is_due = any(each.pod is not None and each.pod.is_terminating for each in facts.operands)
+    return _followed(facts, _RESTARTING, fate, at) if is_due else None
+
+
+def _followed(facts: NodeFacts, world: Iterable[Reaction], fate: Fate, at: ApiInstant) -> NodeFacts:
     after = facts
-    while following := next((found for react in _RELOADING if (found := react(after, fate, at + 1)) is not None), None):
+    while following := next((found for react in world if (found := react(after, fate, at)) is not None), None):
         after = following
     return after
 
@@ -33,5 +42,15 @@ _RELOADING: Final = (
     reactions.validator_restarts,
     reactions.validator_passes,
 )
-AT_ONCE: Final[Mapping[str, Reaction]] = {"pods leave": reactions.pods_leave, "driver reloads": reloads}
-"""For worlds of more nodes: nobody looks while a driver reloads, so what can be seen is before and after."""
+_RESTARTING: Final = (
+    operand_pods.operand_replaced,
+    operand_pods.operand_starts,
+    reactions.validator_replaced,
+    reactions.validator_passes,
+)
+AT_ONCE: Final[Mapping[str, Reaction]] = {
+    "pods leave": reactions.pods_leave,
+    "driver reloads": reloads,
+    "operand restarts": restarts,
+}
+"""For worlds of more nodes: nobody looks while something restarts, so what can be seen is before and after."""

@@ -23,8 +23,9 @@ from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Via
+from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.movers.mover import mover_seen
@@ -37,7 +38,7 @@ from seatrial.sim.acts import Refused, mirrored
 from seatrial.sim.driver_pods import Reaction
 from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial_lab.explore.truths import is_still_theirs, why_exposed, why_overspent, why_split
+from seatrial_lab.explore.truths import is_still_theirs, why_exposed, why_overspent, why_split, why_unvisited
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
@@ -365,8 +366,7 @@ class Model:
 
     def _new_reactions(self, place: int, number: int) -> Iterator[tuple[str, int]]:
         node = self._nodes.values[number]
-        # Generations of pods serve as the time: they order what has to be ordered, and stay finite.
-        at = float(sum(int(pod.uid.rpartition("-")[2]) for pod in (node.facts.driver, node.facts.dra) if pod))
+        at = _time_of(node.facts)
         for what, reaction in self._world.items():
             facts = reaction(node.facts, self._fates[place], at)
             if facts is not None:
@@ -378,9 +378,20 @@ class Model:
         intent, outside = self._intents[wish], self._outsides.values[truth[self._size + 1]]
         # Where NVIDIA's controller moves the nodes, it answers for their users.
         ours = [node for node in nodes if not (self._has_operator and node.facts.nvidia_state)]
-        exposed = next((why for why in map(why_exposed, ours) if why), None)
+        exposed = next((why for node in ours if (why := why_exposed(node) or why_unvisited(node))), None)
         lifted = next((n.name for n in nodes if n.name in self._cordoned and not is_still_theirs(n)), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
         split = why_split(nodes, record.admitted, intent)
         wrong = campaigning.why_wrong(nodes, record, outside, self._outside, intent)
         return why_overspent(nodes, intent) or exposed or taken or split or wrong
+
+
+def _time_of(facts: NodeFacts) -> ApiInstant:
+    """Generations of pods serve as the time: they order what has to be ordered, and stay finite.
+
+    An operand knows when it was made, and that is after the one before it was deleted.
+    """
+    pods = [pod for pod in (facts.driver, facts.dra) if pod is not None]
+    operands = [each.pod for each in facts.operands if each.pod is not None]
+    made = sum(int(pod.uid.rpartition("-")[2]) for pod in (*pods, *operands))
+    return float(made + sum(pod.is_terminating for pod in operands))

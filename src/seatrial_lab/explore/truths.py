@@ -14,6 +14,7 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import NOT_STARTED, is_under_way
+from seatrial.core.node.visiting import VISITS, Takes
 from seatrial.sim import upgrade_controller
 from seatrial.sim.driver_pods import MANAGED_NOTE
 
@@ -82,6 +83,26 @@ def why_exposed(node: NodeSeen) -> str | None:
     if users and not _is_restart_harmless(node):
         return f"the driver of {node.name} is stopped under {users[0].full_name}"
     return None
+
+
+def why_unvisited(node: NodeSeen) -> str | None:
+    """What the truth says about the operands of one node: none goes outside a visit, or on an open node if it matters.
+
+    While the driver is replaced it takes them along, which is for `why_exposed` to see.
+    """
+    facts, phase = node.facts, node.record.phase if node.record else None
+    if facts.driver is None or facts.driver.is_terminating or not facts.driver.is_ready:
+        return None
+    for each in facts.operands:
+        pod, needed = each.pod, VISITS[each.operand].takes
+        if pod is None or not pod.is_terminating:
+            continue
+        if phase not in (NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED):
+            return f"{each.operand} of {node.name} is stopped, but its record says {phase}"
+        if needed >= Takes.CORDON and not facts.is_unavailable:
+            return f"{each.operand} of {node.name} is stopped while the node takes work"
+    down = [each.operand for each in facts.operands if each.pod is not None and each.pod.is_terminating]
+    return f"{' and '.join(down)} of {node.name} are stopped at once" if len(down) > 1 else None
 
 
 def _is_restart_harmless(node: NodeSeen) -> bool:

@@ -4,6 +4,7 @@
     fate       what is in store for a node of a random fleet, by its chance per node
     verdict    what is in store for a gate of a campaign, by its chance per gate
     happening  what befalls nodes and people on the way, by its chance per node and schedule
+    operand    what is in store for the operands of a node, or befalls them, where a rollout moves them
     fault      what the API server does to one act of ours, by its chance per act
     eclipse    what happens to the controller and its view, by its chance per schedule
 
@@ -39,6 +40,7 @@ class Kind(StrEnum):
     FATE = "fate"
     VERDICT = "verdict"
     HAPPENING = "happening"
+    OPERAND = "operand"
     FAULT = "fault"
     ECLIPSE = "eclipse"
 
@@ -66,6 +68,7 @@ def _row(kind: Kind, does: str, chance: float, seconds: float = 0.0, jitter_seco
 _fate = partial(_row, Kind.FATE)
 _verdict = partial(_row, Kind.VERDICT)
 _happening = partial(_row, Kind.HAPPENING)
+_operand = partial(_row, Kind.OPERAND)
 _fault = partial(_row, Kind.FAULT)
 _eclipse = partial(_row, Kind.ECLIPSE)
 
@@ -130,6 +133,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "limits lowered": _happening("Half as many nodes at once.", 0.005),
     "paused": _happening("The rollout is paused, and goes on.", 0.008, 20, 3000),
     "paused for good": _happening("The rollout is paused.", 0.001),
+    # operands
+    "operand does not start": _operand("The new device plugin never gets ready.", 0.03),
+    "operand starts in the end": _operand("The same, until somebody mends the node.", 0.05, 300, 2400),
+    "operand deleted by hand": _operand("Somebody deletes the pod of an operand, which comes back.", 0.08),
     # faults
     "conflict": _fault("409: somebody else wrote, or so it says; nothing is done.", 0.03),
     "throttled": _fault("429: nothing is done.", 0.02),
@@ -149,6 +156,10 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "clock behind": _eclipse("Our clock steps back, for good.", 0.2, 1, 10),
 }
 """Chances are high on purpose: a schedule is a bad week in an afternoon."""
+
+
+BAD_OPERAND: Final = "device-plugin v0.18.1"
+"""The operand, and the version of it, that fails where one is to fail."""
 
 
 def fate_of(name: str, new_version: str) -> Fate:
@@ -178,6 +189,8 @@ def fate_of(name: str, new_version: str) -> Fate:
             return Fate(is_load_guarded=True)
         case "maintenance is stuck":
             return Fate(is_maintenance_stuck=True)
+        case "operand does not start" | "operand starts in the end":
+            return Fate(operand_fails_on=BAD_OPERAND)
         case _:
             raise KeyError(name)
 
