@@ -190,3 +190,16 @@ def test_a_node_that_somebody_opened_is_not_closed_again_for_a_driver_that_is_du
     held = step_node(node, some_orders(), NOW).hold
     assert held is not None
     assert held.code is HoldCode.CORDON_LOST
+
+
+def test_nothing_more_is_stopped_while_one_that_was_stopped_before_is_leaving() -> None:
+    node = a_node_to_visit(NodePhase.POD_RESTART_REQUIRED, TOOLKIT, is_restart_only=True, closed_at=NOW)
+    facts = replace(restarted(node.facts, Operand.EXPORTER), is_cordoned=True)
+    held = step_node(replace(node, facts=facts), some_orders(), NOW).hold
+    assert held is not None
+    assert (held.code, dict(held.params)["operand"]) == (HoldCode.OPERAND_NOT_READY, Operand.EXPORTER)
+    gone = operand_replaced(facts, HEALTHY, NOW)
+    assert gone is not None
+    action = step_node(replace(node, facts=gone), some_orders(), NOW).action
+    assert isinstance(action, RestartPod)
+    assert action.operand is Operand.TOOLKIT

@@ -109,6 +109,12 @@ def sharing(count: int) -> tuple[NodeSeen, ...]:
 
 # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+CAREFUL = Campaign(
+    canary=Canary(count=1),
+    gates=(Gate(name="smoke", image="smoke:1"),),
+    bake=Bake(seconds=0.0),
+    waves=Waves(growth=Growth.FIXED, first=Share(amount=5)),
+)
 FAILING = {"smoke": GateFate(fails_on=f"{Operand.TOOLKIT} {AFTER[Operand.TOOLKIT]}")}
 
 
@@ -116,18 +122,12 @@ def a_campaign_over(
     count: int, operands: tuple[Operand, ...] = SMALL, driver: DriverRevision = OLD, **settings: Any
 ) -> Exploration:
     """A canary, a gate, and a wave; a controller that lists everything when it starts again."""
-    campaign = Campaign(
-        canary=Canary(count=1),
-        gates=(Gate(name="smoke", image="smoke:1"),),
-        bake=Bake(seconds=0.0),
-        waves=Waves(growth=Growth.FIXED, first=Share(amount=5)),
-    )
     operator = outer.cluster_policy(OLD.version)
     parts = tuple((COMPONENTS[operand].value, BEFORE[operand]) for operand in operands)
     operator = replace(operator, carriers=tuple(replace(each, parts=parts) for each in operator.carriers))
     defaults: dict[str, Any] = {"outside": Outside(operator=operator), "restarts": frozenset({LISTING})}
     nodes = some_nodes(count, operands)
-    return explore(nodes, wish(operands, driver, campaign=campaign), **(defaults | settings))
+    return explore(nodes, wish(operands, driver, campaign=CAREFUL), **(defaults | settings))
 
 
 @pytest.mark.parametrize("driver", [OLD, NEW], ids=["operands", "and a driver"])
@@ -138,6 +138,12 @@ def test_a_canary_and_two_more_nodes(driver: DriverRevision) -> None:
 @pytest.mark.parametrize("driver", [OLD, NEW], ids=["operands", "and a driver"])
 def test_a_gate_that_fails_brings_the_canary_back(driver: DriverRevision) -> None:
     assert_all_is_well(a_campaign_over(2, driver=driver, gate_fates=FAILING), states_min=1_000)
+
+
+def test_somebody_wants_it_undone_at_any_moment() -> None:
+    undone = ("somebody wants it undone", wish(SMALL, campaign=replace(CAREFUL, abort="not today")))
+    found = a_campaign_over(1, changes=(undone,), world=AT_ONCE, has_memory=True, restarts_max=0)
+    assert_all_is_well(found, states_min=500)
 
 
 # ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,4 +170,4 @@ def test_a_daemon_that_goes_under_its_users_is_found(monkeypatch: pytest.MonkeyP
 
 def test_operands_that_do_not_wait_for_each_other_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operating, "why_down", lambda _operand: None)
-    assert told(walk(1, promises=())).endswith("=> container-toolkit and dcgm-exporter of n1 are stopped at once")
+    assert told(walk(1, promises=())).endswith("of n1 are stopped at once")

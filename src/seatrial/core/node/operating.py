@@ -28,10 +28,12 @@ def takes_now(facts: NodeFacts, orders: Orders) -> Takes:
 
 def step_operands(node: NodeSeen, deadline: Instant, now: Instant) -> Step | None:
     """The restart of the next operand, or the wait for the one before it; None once all are up."""
+    # One that was stopped for a version that is no longer wanted may come after the first that is old by now.
+    leaving = next((each for each in node.facts.operands if each.pod is not None and each.pod.is_terminating), None)
     for operand in node.facts.operands:
-        if operand.is_old:
+        if operand.is_old and leaving is None:
             return _restart(node, operand)
-        lack = why_down(operand)
+        lack = why_down(leaving or operand)
         if lack is not None:
             return wait(node, lack.code, deadline, FailureCode.OPERAND_TIMEOUT, now, params=lack.params)
     return _step_proving(node)
