@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import APPS, COMPONENTS, ORDER, Operand, OperandSeen
 from seatrial.core.node.impact.rows import Loss
-from seatrial.core.node.impact.telling import OPERANDS, TABLE
+from seatrial.core.node.impact.telling import OPERANDS, TABLE, impact_of
+from seatrial.core.node.step import step_node
 from seatrial.core.node.visiting import VISITS, Takes, takes, takes_of
-from seatrial.sim.operand_pods import operand_of
-from tests.core.test_plan_impact import alone
+from seatrial.sim.operand_pods import operand_of, with_operands
+from tests.builders import NEW, NOW, a_new_driver, a_node, an_intent, some_orders
+from tests.core.test_plan_impact import alone, step
 
 RUNTIME = Operand.TOOLKIT
 
@@ -51,6 +55,49 @@ def test_an_image_alone_takes_what_the_impact_of_a_plan_says(component: Componen
     assert (Loss.NEW_PODS in impact.loses) is (needed >= Takes.CORDON)
     assert (Loss.GPU_PODS in impact.loses) is (needed is Takes.EVICTION)
     assert any("under a cordon" in row.action for row in impact.rows) is (needed is Takes.CORDON)
+
+
+WHOLE = {**EXPECTED, Component.GPU_OPERATOR: Takes.CORDON}
+"""An operator's release moves them all; where GPUs are shared by MPS it takes more, which is told there."""
+DOES = {
+    Takes.NOTHING: (WriteNodeRecord, NodePhase.POD_RESTART_REQUIRED),
+    Takes.CORDON: (Cordon, NodePhase.POD_RESTART_REQUIRED),
+    Takes.EVICTION: (WriteNodeRecord, NodePhase.CORDON_REQUIRED),
+}
+"""How a visit begins: at once, closing the node with its record, or on the way by which users leave."""
+
+
+def due(component: Component, change: str) -> NodeSeen:
+    """A node whose turn has come: this component of it is old, in its image, its configuration, or with its driver."""
+    operands = [each for each in OPERANDS if component in (COMPONENTS[each], Component.GPU_OPERATOR)]
+    node = a_node(phase=NodePhase.UPGRADE_REQUIRED, driver=a_new_driver())
+    facts = with_operands(node.facts, [(operand, "v1") for operand in operands])
+    settings = "other" if change == "configuration" else ""
+    old = tuple(replace(each, wanted="v2", version="v2", settings=settings) for each in facts.operands)
+    wanted = replace(NEW, hash="newer") if change == "driver" else NEW
+    return replace(node, facts=replace(facts, operands=old, wanted=wanted))
+
+
+@pytest.mark.parametrize("evicts_for_runtime", [False, True], ids=["users stay", "users leave for the runtime"])
+@pytest.mark.parametrize("change", ["image", "configuration", "driver"])
+@pytest.mark.parametrize("component", WHOLE)
+def test_what_a_visit_does_is_what_the_impact_of_a_plan_says(
+    component: Component, change: str, evicts_for_runtime: bool
+) -> None:
+    has_runtime = component in (Component.CONTAINER_TOOLKIT, Component.GPU_OPERATOR)
+    is_by_word = has_runtime and change == "configuration" and evicts_for_runtime
+    needed = Takes.EVICTION if change == "driver" or is_by_word else WHOLE[component]
+    intent = replace(an_intent(), evicts_for_runtime=evicts_for_runtime)
+    action = step_node(due(component, change), some_orders(intent=intent), NOW).action
+    assert isinstance(action, WriteNodeRecord)
+    assert (type(action), action.record.phase) == DOES[needed]
+    parts = {component.value: ("1", "2")} | ({"gpu_driver": ("1", "2")} if change == "driver" else {})
+    loses = impact_of(step(parts)).loses
+    by_default = WHOLE[component] if is_by_word else needed  # a plan knows no rollout's own word
+    assert (Loss.NEW_PODS in loses, Loss.GPU_PODS in loses) == (
+        by_default >= Takes.CORDON,
+        by_default is Takes.EVICTION,
+    )
 
 
 def test_a_driver_takes_what_nothing_else_does() -> None:
