@@ -3,6 +3,7 @@
 python -m bench.faults                       all of them; exit 1 where a promise was broken
 python -m bench.faults --seed 7              one of them: what can happen, how it ended, and its story on a failure
 python -m bench.faults --first 500 --count 100
+python -m bench.faults --operands            schedules of rollouts that move operands, by seeds of their own
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from seatrial.run.loop import Report, run_once
 from seatrial.run.memory import Memory
 from seatrial_lab.schedules.behaviours import table
 from seatrial_lab.schedules.delegated import run_delegated
-from seatrial_lab.schedules.schedules import Ending, run_schedule
+from seatrial_lab.schedules.operands import run_operands
+from seatrial_lab.schedules.schedules import Begin, Ending, run_schedule
 
 COUNT = 10_000
 PROGRESS_SECONDS = 10.0
@@ -43,9 +45,19 @@ def is_delegated(seed: int) -> bool:
 
 
 def play(seed: int) -> Ending:
-    """One schedule; what breaks in an unforeseen way is a broken promise too, and must not hide its seed."""
+    """One schedule of drivers, as everybody moves them."""
+    return _told(run_delegated if is_delegated(seed) else run_schedule, seed)
+
+
+def play_operands(seed: int) -> Ending:
+    """One schedule of operands."""
+    return _told(run_operands, seed)
+
+
+def _told(run: Callable[[int, Begin], Ending], seed: int) -> Ending:
+    """How it ended; what breaks in an unforeseen way is a broken promise too, and must not hide its seed."""
     try:
-        return run_delegated(seed, begin) if is_delegated(seed) else run_schedule(seed, begin)
+        return run(seed, begin)
     except Exception as error:  # noqa: BLE001  told with its seed, and counted as a failure
         why = f"{type(error).__name__}: {error}"
         return Ending(
@@ -56,23 +68,24 @@ def play(seed: int) -> Ending:
 def main() -> int:
     """Play, tell how it goes, keep what was found."""
     asked = _asked()
+    one = play_operands if asked.operands else play
     if asked.seed is not None:
-        ending = play(asked.seed)
+        ending = one(asked.seed)
         print(table(asked.seed), "", ending, sep="\n")
         return ending.broken is not None
-    result = _play_all(range(asked.first, asked.first + asked.count))
-    path = keep("faults", result)
+    result = _play_all(one, range(asked.first, asked.first + asked.count))
+    path = keep("faults-operands" if asked.operands else "faults", result)
     print(json.dumps(result["how"]), f"{len(result['failures'])} broken; {path}", sep="\n")
     return bool(result["failures"])
 
 
-def _play_all(seeds: range) -> dict[str, Any]:
+def _play_all(one: Callable[[int], Ending], seeds: range) -> dict[str, Any]:
     how: Counter[str] = Counter()
     failures: list[dict[str, Any]] = []
     totals: Counter[str] = Counter()
     started_at = told_at = time.monotonic()
     with multiprocessing.Pool(os.cpu_count()) as pool:
-        for played, ending in enumerate(pool.imap_unordered(play, seeds, chunksize=8), 1):
+        for played, ending in enumerate(pool.imap_unordered(one, seeds, chunksize=8), 1):
             how[ending.how or "broken"] += 1
             totals.update(passes=ending.pass_count, acts=ending.act_count, faults=ending.fault_count)
             totals["virtual_hours"] += round(ending.seconds / 3600)
@@ -105,6 +118,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="play this one only, and tell its story")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--operands", action="store_true", help="of rollouts that move operands")
     return parser.parse_args()
 
 
