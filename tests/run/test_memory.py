@@ -146,7 +146,6 @@ def test_an_answered_act_is_not_repeated_until_the_view_shows_the_change(
 
 # ── what a campaign did outside of the nodes ─────────────────────────────────────────────────────────────────────────
 
-POLICY = "ClusterPolicy/gpu"
 BODY = "<!-- seatrial: 0123456789ab -->"
 GATE = Gate(name="nccl", image="nccl:1")
 

@@ -287,10 +287,6 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
     return outside
 
 
-def _is_said(operator: OperatorFacts, name: str, version: str) -> bool:
-    return carried(name, operator, version) == version
-
-
 def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused | None:
     if name.partition("/")[0] not in CARRYING:
         return Refused(is_stale=False, why=f"{name} has no driver version that could be set")
