@@ -49,6 +49,18 @@ def _is_movable(pod: Pod) -> bool:
     return bool(pod.deploy_label) or pod.gpu is not GpuUse.RUNTIME_CLASS
 
 
+def begin(node: NodeSeen, now: Instant) -> Step:
+    """More is due than a restart under everybody's feet: whoever uses a GPU leaves first."""
+    is_open = not node.facts.is_cordoned
+    return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
+
+
+def step_returned(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step:
+    """Ask those to leave who came after a node had been cleared."""
+    leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT)
+    return evict(node, users(node.facts), leave, orders, now)
+
+
 # ── waiting for jobs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 

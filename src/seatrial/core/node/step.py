@@ -25,7 +25,6 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.node import clearing, closing, fresh, operating
-from seatrial.core.node.clearing import Exit
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.node.visiting import Takes
@@ -310,11 +309,9 @@ def _step_operands(node: NodeSeen, orders: Orders, deadline: Instant, now: Insta
     if needed >= Takes.CORDON and not facts.is_cordoned and record.closed_at is not None:
         return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
     if needed is Takes.EVICTION and record.is_restart_only:
-        is_open = not facts.is_cordoned
-        return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
+        return clearing.begin(node, now)
     if needed is Takes.EVICTION and clearing.users(facts):
-        leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT)
-        return clearing.evict(node, clearing.users(facts), leave, orders, now)
+        return clearing.step_returned(node, orders, deadline, now)
     if needed >= Takes.CORDON and not facts.is_cordoned:
         closed = replace(record, is_cordon_ours=True, closed_at=now)
         return Step(action=Cordon(node=node.name, record=closed, expect=facts.resource_version))
@@ -332,15 +329,11 @@ def _is_for_operands(node: NodeSeen) -> bool:
 def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step:
     """Delete the driver pod once nobody uses it. Facts before records: whoever came back is dealt with first."""
     facts, record, driver = node.facts, record_of(node), node.facts.driver
-    if record.is_restart_only and not facts.is_restart_enough:
-        is_open = not facts.is_cordoned
-        if is_open and record.closed_at is not None:
-            return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
-        return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=is_open, is_restart_only=False)
-    pods = () if record.is_restart_only else clearing.users(facts)
-    if pods:
-        leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT)
-        return clearing.evict(node, pods, leave, orders, now)
+    is_lost = not facts.is_cordoned and record.closed_at is not None
+    if record.is_restart_only and not facts.is_restart_enough and not is_lost:
+        return clearing.begin(node, now)
+    if not record.is_restart_only and clearing.users(facts):
+        return clearing.step_returned(node, orders, deadline, now)
     if not facts.is_cordoned or driver is None:
         return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
     pausing = None if record.is_restart_only else clearing.step_pausing(node)
