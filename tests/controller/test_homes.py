@@ -22,7 +22,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
-from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at, promoted, undo_of, undone
+from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at, marked_bad, promoted, undo_of, undone
 from seatrial.core.actions.at_home import RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
@@ -109,6 +109,15 @@ def test_what_cannot_be_read_is_told_with_its_place(text: str, told: str) -> Non
     problem = look_at(text, MatrixPlace(file="m.yaml", entry="canary")).problem
     assert problem.startswith("m.yaml")
     assert told in problem
+
+
+@pytest.mark.parametrize(("toolkit", "is_marked"), [("v1.18.1", True), ("v1.19.0", False), ("", True)])
+def test_an_entry_is_rejected_for_the_versions_that_were_tried_and_no_others(toolkit: str, is_marked: bool) -> None:
+    text = matrix_of(more=f"    container_toolkit: {toolkit}\n" if toolkit else "")
+    place = MatrixPlace(file="m.yaml", entry="canary")
+    after = marked_bad(text, "too slow", f"{NEW.version}, container_toolkit v1.18.1", place)
+    assert (look_at(after, place).bad == "too slow") is is_marked
+    assert (after == text) is not is_marked
 
 
 @pytest.mark.parametrize("entry", ["planned", "rollback"])

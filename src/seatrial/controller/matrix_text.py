@@ -21,7 +21,7 @@ from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Component, Entry, Role, role_of
 from seatrial.core.model.target import PUBLISHED
-from seatrial.core.node.progress import is_same
+from seatrial.core.node.progress import is_same, stands_for
 from seatrial.core.text import foreign
 
 BAD_LENGTH_MAX: Final = 300
@@ -137,11 +137,11 @@ def _common(some: list[str], others: list[str]) -> int:
 
 
 def marked_bad(text: str, why: str, driver: str, place: MatrixPlace) -> str:
-    """The text with the entry marked; as it is, where the entry is gone or names another driver by now."""
+    """The text with the entry marked; as it is, where the entry is gone or names another version by now."""
     role, reading = role_of(place.entry), read_matrix(text, place.file)
     entry = reading.matrix.entries.get(role) if reading.matrix is not None and role is not None else None
-    named = entry.stack[Component.GPU_DRIVER] if entry is not None else None
-    if role is None or (reading.matrix is not None and (named is None or not is_same(named.text, driver))):
+    named = _read(entry, place.file) if entry is not None else EntrySeen()
+    if role is None or (reading.matrix is not None and not stands_for(driver, named.driver, named.parts)):
         return text
     return matrix_edit.mark_bad(text, role, _on_one_line(why), file=place.file)
 

@@ -39,7 +39,7 @@ from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.target import parts_of
 from seatrial.core.movers import driver_manager
-from seatrial.core.node.progress import carried, carrier_of, is_same, resource_of
+from seatrial.core.node.progress import carried, carrier_of, resource_of, stands_for
 from seatrial.sim import machine_pools, operand_pods
 from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import touched
@@ -321,8 +321,8 @@ def _without_commit(outside: Outside, step: PublishStep) -> Outside:
 def _mark_bad(outside: Outside, act: MarkBad) -> Outside:
     if _has(outside, PublishStep.BAD):
         return outside
-    if outside.source is not None and outside.source.driver and not is_same(outside.source.driver, act.driver):
-        return _without_commit(outside, PublishStep.BAD)  # another driver has taken its place
+    if (seen := outside.source) and seen.driver and not stands_for(act.driver, seen.driver, seen.parts):
+        return _without_commit(outside, PublishStep.BAD)  # another version has taken its place
     after = commit(outside, PublishStep.BAD)
     return replace(after, source=replace(after.source, bad=act.why)) if after.source is not None else after
 

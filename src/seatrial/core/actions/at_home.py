@@ -89,7 +89,7 @@ class MarkBad:
 
     rollout: str
     driver: str
-    """The version the entry has to name: another one, put there meanwhile, is not rejected."""
+    """The versions the entry has to name, the driver first: another one, put there meanwhile, is not rejected."""
     why: str
     message: Message = field(default=UNSAID, compare=False)
 

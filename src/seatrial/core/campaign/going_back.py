@@ -127,7 +127,7 @@ def _mark_bad(view: View) -> Outcome:
         return (), (view.unreachable(),)
     if _owes_revert(view, source):
         return (), ()
-    act = MarkBad(rollout=view.name, driver=str(view.intent.target.driver), why=view.record.rejected or view.record.why)
+    act = MarkBad(rollout=view.name, driver=view.intent.target.published, why=view.record.rejected or view.record.why)
     return view.act(act, HoldCode.REVERT_PENDING)
 
 

@@ -9,6 +9,7 @@ Tests: tests/core/test_progress.py
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -160,6 +161,13 @@ def is_same(one: str, other: str) -> bool:
 def is_same_part(component: str, one: str, other: str) -> bool:
     """Whether two texts name the same version of a component; what cannot be read is the same as itself alone."""
     return bool(one) and bool(other) and _version(component, one) == _version(component, other)
+
+
+def stands_for(version: str, driver: str, parts: Iterable[tuple[str, str]]) -> bool:
+    """Whether an entry of a matrix is about a version: it names its driver, and nothing else of what goes with it."""
+    wanted, others = parts_of(version)
+    named = dict(parts)
+    return is_same(driver, wanted) and all(is_same_part(name, named.get(name) or text, text) for name, text in others)
 
 
 @lru_cache(maxsize=256)
