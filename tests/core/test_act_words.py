@@ -28,6 +28,7 @@ from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, Writ
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
 from seatrial.core.model.gates.gate import PREPULL, Gate, GateResult, GateVerdict
 from seatrial.core.model.policy import Policy
+from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
@@ -36,6 +37,8 @@ from seatrial.core.words.announce import announce
 from tests.builders import NEW, POLICY, a_campaign_record, a_gpu_pod
 
 RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, entered_at=0.0, attempt=1)
+AUTOSCALER, _, NVSENTINEL = NEIGHBOURS
+KEY = AUTOSCALER.mark.key
 PODS = (a_gpu_pod(0), a_gpu_pod(1))
 ASK = AskCheckpoint(node="n1", attempt=1, pods=PODS, token="t")
 REQUEST = RequestMaintenance(
@@ -70,6 +73,10 @@ LINES: list[tuple[Action, str]] = [
     ),
     (Cordon(node="n1", record=RECORD, expect="7"), "node/n1: cordon, state wait-for-jobs-required"),
     (Uncordon(node="n1", record=RECORD, expect="7"), "node/n1: uncordon, state wait-for-jobs-required"),
+    (
+        Cordon(node="n1", record=RECORD, expect="7", marks=(AUTOSCALER.mark,), lifted=(NVSENTINEL.mark,)),
+        f"node/n1: cordon, state wait-for-jobs-required, annotation {KEY}=true, remove label {NVSENTINEL.mark.key}",
+    ),
     (
         PauseClients(node="n1", record=RECORD, expect="7", labels=(("gpu.deploy.client", "paused"),)),
         "node/n1: state wait-for-jobs-required, label gpu.deploy.client=paused",

@@ -17,6 +17,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, Via
 from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
@@ -54,6 +55,7 @@ def around(
 
 
 BEGUN = "may be disrupted: n1"
+AUTOSCALER = NEIGHBOURS[0].mark.key
 QUIET = (
     "driver manager ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: "
     "otherwise it uncordons nodes before they are validated"
@@ -75,7 +77,7 @@ def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
         "node/n1: state upgrade-required",
         "gpurollout/spring status: phase Canary, may be disrupted: n1",
         "node/n1: state cordon-required",
-        "node/n1: cordon, state wait-for-jobs-required",
+        f"node/n1: cordon, state wait-for-jobs-required, annotation {AUTOSCALER}=true",
         "node/n1: state pod-deletion-required",
         "node/n1: state pod-restart-required",
         "pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver",
@@ -85,7 +87,7 @@ def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
         f"gpurollout/spring status: phase Gating, {BEGUN}, gates: readiness on n1 passed, smoke on n1 pending",
         "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPU",
         f"gpurollout/spring status: phase Baking, {BEGUN}, gates: readiness on n1 passed, smoke on n1 passed",
-        "node/n1: uncordon, state upgrade-done",
+        f"node/n1: uncordon, state upgrade-done, remove annotation {AUTOSCALER}",
     ]
 
 
@@ -108,7 +110,7 @@ def test_the_job_that_brings_the_image_is_announced_too() -> None:
     found = lines(rehearsing.rehearse(around(live("n1", wanted=wanted)), TARGET))
     image = f"nvcr.io/nvidia/driver:{builders.NEW.version}-ubuntu24.04"
     brought = found.index(f"job to pull the image: on node/n1, image {image}")
-    assert brought < found.index("node/n1: cordon, state wait-for-jobs-required")
+    assert brought < found.index(f"node/n1: cordon, state wait-for-jobs-required, annotation {AUTOSCALER}=true")
 
 
 def test_what_is_published_by_commit_is_told_as_one() -> None:
