@@ -16,6 +16,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.snapshot import STALE_SECONDS, Freshness, Snapshot
 from seatrial.core.node.hearing import PATIENCE_SECONDS_PER_NODE, waited_for
+from seatrial.core.promises.invariants import broken
 from tests.builders import NEW, NOW, a_driver, a_ledger, a_node, a_snapshot, an_intent
 
 CLOSED_AT = NOW - 10
@@ -69,6 +70,28 @@ def test_where_somebody_else_closed_the_node_word_since_the_phase_began_is_neede
     assert node.record is not None
     assert taken(decide(heard(node, node.record.entered_at - 1), an_intent(), NOW)) == []
     assert taken(decide(heard(node, node.record.entered_at), an_intent(), NOW)) == ["n1"]
+
+
+@pytest.mark.parametrize(("heard_at", "gone"), [(NOW - 30, []), (NOW - 21, []), (NOW - 20, ["n1"]), (NOW, ["n1"])])
+def test_a_node_that_was_closed_before_the_clock_was_put_back_waits_for_word_since_then(
+    heard_at: Instant, gone: list[str]
+) -> None:
+    """By its record it is closed in an hour; until then no word of pods would have been new enough."""
+    seen = replace(heard(emptied(record={"closed_at": NOW + 3600}), heard_at), put_back_at=NOW - 20)
+    decision = decide(seen, an_intent(), NOW)
+    assert taken(decision) == gone
+    assert held(decision) == ([] if gone else [HoldCode.PODS_UNHEARD])
+    assert broken(seen, an_intent(), decision) == ()
+
+
+def test_a_node_that_somebody_with_another_clock_closed_waits_for_word_since_then() -> None:
+    seen = heard(emptied(record={"closed_at": NOW + 3600}), NOW)
+    assert taken(decide(seen, an_intent(), NOW)) == []
+
+
+def test_a_node_that_was_closed_after_the_clock_was_put_back_waits_for_word_since_it_was_closed() -> None:
+    seen = replace(heard(emptied(), CLOSED_AT - 1), put_back_at=NOW - 20)
+    assert taken(decide(seen, an_intent(), NOW)) == []
 
 
 def test_word_of_another_kind_says_nothing_about_pods_and_a_world_seen_whole_needs_none() -> None:

@@ -358,11 +358,13 @@ def test_a_clock_that_is_put_back_does_not_make_us_wait_until_its_old_time() -> 
     memory = Memory(NOW - 10)
     refused = Outcome(action=WriteRolloutRecord(record=SEEN.rollout), result=Result.FAILED, detail="no")
     memory.learn([Outcome(action=WRITE, result=Result.DONE), refused], NOW)
-    assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": NOW + ECHO_SECONDS_MAX}
+    before = memory.recall(SEEN, frozenset(), NOW)
+    assert (before.busy, before.put_back_at) == ({"n1": NOW + ECHO_SECONDS_MAX}, None)
     seen = memory.recall(SEEN, frozenset(), NOW - 3600)
     assert seen.busy == {"n1": NOW - 3600 + ECHO_SECONDS_MAX}
     assert seen.rebuffs["rollout/spring"].at == NOW - 3600
     assert seen.attentive_since == NOW - 3610
+    assert seen.put_back_at == NOW - 3600
     assert memory.recall(SEEN, frozenset(), NOW - 3600 + ECHO_SECONDS_MAX).busy == {}
 
 

@@ -66,6 +66,7 @@ class Memory:
         self._rebuffs: dict[str, Rebuff] = {}
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
         self._last_at = started_at
+        self._put_back_at: Instant | None = None
         self._era = 0
         self.journal_trouble = ""
         """Why the journal could not be written when we last tried; empty where it could."""
@@ -111,6 +112,7 @@ class Memory:
             rebuffs=dict(self._rebuffs),
             busy=busy | dict.fromkeys(in_flight),
             attentive_since=self._attentive_since,
+            put_back_at=self._put_back_at,
             beat_seconds=self._beat_seconds,
             journal_trouble=self.journal_trouble,
         )
@@ -120,6 +122,7 @@ class Memory:
         behind_seconds, self._last_at = self._last_at - now, now
         if behind_seconds <= 0:
             return
+        self._put_back_at = now
         self._attentive_since -= behind_seconds
         self._rebuffs = {
             subject: replace(rebuff, at=rebuff.at - behind_seconds) for subject, rebuff in self._rebuffs.items()

@@ -183,7 +183,7 @@ async def test_a_clock_put_forward_makes_no_word_younger_than_what_was_recorded_
     assert all(stream.heard_at <= closed_at for stream in seen.freshness if stream.source in LISTED)
     record = builders.a_node(record={"closed_at": closed_at}, phase=NodePhase.POD_RESTART_REQUIRED).record
     assert record is not None
-    assert is_unheard(record, seen)
+    assert is_unheard(record, seen, closed_at + 3600)
 
 
 async def test_a_stream_is_heard_of_again_after_any_step_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,8 @@ def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -
     is_driver_taken = isinstance(action, RestartPod) and action.operand is Operand.DRIVER
     if not is_driver_taken or node.record is None or node.record.is_restart_only:
         return None  # the last is restarted under its users
-    closed_at, heard_at = _closed_at(node.record), _heard_at(seen)
-    if heard_at is None or not is_unheard(node.record, seen):
+    closed_at, heard_at = _closed_at(node.record, seen, now), _heard_at(seen)
+    if heard_at is None or not is_unheard(node.record, seen, now):
         return None
     soon = closed_at + _patience_seconds(seen)
     return hold(
@@ -55,15 +55,17 @@ def _patience_seconds(seen: Snapshot) -> float:
     return PATIENCE_SECONDS_PER_NODE * len(seen.nodes)
 
 
-def is_unheard(record: NodeRecord, seen: Snapshot) -> bool:
+def is_unheard(record: NodeRecord, seen: Snapshot, now: Instant) -> bool:
     """Whether the last word of any pod is from before the node was closed."""
     heard_at = _heard_at(seen)
-    return heard_at is not None and heard_at < _closed_at(record)
+    return heard_at is not None and heard_at < _closed_at(record, seen, now)
 
 
-def _closed_at(record: NodeRecord) -> Instant:
+def _closed_at(record: NodeRecord, seen: Snapshot, now: Instant) -> Instant:
     # Who does not say when the node was closed found it closed when this phase began.
-    return record.entered_at if record.closed_at is None else record.closed_at
+    closed_at = record.entered_at if record.closed_at is None else record.closed_at
+    # A time to come was written before the clock was put back, and we noticed that later than anybody wrote it.
+    return seen.put_back_at if closed_at > now and seen.put_back_at is not None else closed_at
 
 
 def _heard_at(seen: Snapshot) -> Instant | None:

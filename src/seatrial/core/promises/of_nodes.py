@@ -5,6 +5,7 @@ Law of this file: a promise is about what is decided, whoever decided it. Tests:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -236,7 +237,8 @@ def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
         is_harmless = node.record is not None and node.record.is_restart_only and node.facts.is_restart_enough
         if not is_harmless and clearing.users(node.facts):
             yield breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
-        if not is_harmless and node.record is not None and hearing.is_unheard(node.record, seen):
+        now = decision.at if decision.at is not None else math.inf
+        if not is_harmless and node.record is not None and hearing.is_unheard(node.record, seen, now):
             yield breach("held_off", action.node, "driver restart, and pods were last heard of before it was closed")
 
 

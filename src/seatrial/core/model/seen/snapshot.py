@@ -48,6 +48,8 @@ class Snapshot:
     when we wait to see it."""
     attentive_since: Instant = 0.0
     """Since when we have been looking and free to act; deadlines count from here, so an outage of ours fails nobody."""
+    put_back_at: Instant | None = None
+    """When we last noticed that our clock had been put back, by what it said then; None where it never was."""
     beat_seconds: float = 0.0
     """How often the record of an open rollout is written anew though nothing has changed; 0 for never."""
     source: SourceFacts | None = None
