@@ -27,6 +27,8 @@ from seatrial.supervision import Ending
 from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.plane.certificates import Authority, Pair
 from tests.adapters.git.remotes import Bare, Person, git, slow
+from tests.adapters.kube import standin
+from tests.adapters.kube.versioned import Objects
 from tests.builders import NEW
 from tests.controller.git_stage import (
     BAD,
@@ -470,6 +472,38 @@ async def test_who_stopped_leading_while_it_waited_for_its_turn_writes_nothing(
         watch.is_leading = True
         assert (await watch.do(CANARY)).result is Result.DONE
         assert remote.count() == before + 1
+
+
+async def test_what_was_seen_counts_no_more_once_the_cluster_went_back(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, ada = stage
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        await watch.until(lambda facts: facts.driver == NEW.version)
+        ada.write(MATRIX, matrix_of(canary="560.35.03"))
+        watch.keeper.look_anew()
+        assert watch.keeper.facts() is None, "nothing is said about it until it was looked at again"
+        await watch.until(lambda facts: facts.driver == "560.35.03")
+
+
+async def test_a_matrix_in_a_config_map_is_looked_at_where_it_is(tmp_path: Path) -> None:
+    there = Objects()
+    there.put("/api/v1/namespaces/gpu/configmaps/matrix", {"data": {"m.yaml": matrix_of()}})
+    place = models.RolloutConfigMap(namespace="gpu", name="matrix", key="m.yaml")
+    rollout = models.Rollout(
+        metadata=models.ObjectMeta(name="spring", uid="1a2b3c4d"),
+        spec=models.RolloutSpec(matrix=models.RolloutMatrix(config_map=place, entry="canary")),
+    )
+    async with standin.running() as server, Client(server.config(), user_agent="test-keeper") as client:
+        server.will(there.answer)
+        watch = Watch(rollout=rollout)
+        settings = GitSettings(folder=tmp_path, look_seconds=600.0)
+        watch.keeper = Keeper(client, settings, now=lambda: watch.now, is_leader=lambda: True)
+        async with watch.keeper.watching(watch):
+            seen = await watch.until(lambda facts: bool(facts.head))
+            assert (seen.driver, seen.problem) == (NEW.version, "")
+            assert (await watch.do(BAD)).result is Result.DONE
+            assert "bad:" in there.get("/api/v1/namespaces/gpu/configmaps/matrix")["data"]["m.yaml"]
 
 
 async def test_what_is_published_already_is_no_failure(stage: tuple[Bare, Person], tmp_path: Path) -> None:

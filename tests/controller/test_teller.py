@@ -220,3 +220,23 @@ async def test_what_stays_of_a_rollout_is_sent_before_it_goes(
     (event,) = await listener.heard()
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("GPURollout", "spring")
     assert (event["type"], event["message"]) == (type_, text)
+
+
+async def test_who_does_not_let_pods_go_is_told_of_on_the_node_and_on_the_rollout() -> None:
+    rollout = models.Rollout(metadata=models.ObjectMeta(name="spring", uid="uid-spring"))
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+        server.will(standin.gives({"metadata": {"name": "n1.abc"}}))
+        async with EventRecorder(client, component="seatrial") as recorder:
+            said = Listener(server, recorder)
+            said.teller = Teller(recorder, rollout=lambda: rollout)
+            held = hold("n1", HoldCode.EVICTION_BLOCKED, why="PodDisruptionBudget a/b needs 1", pod="a/p", count=1)
+            report = a_report()
+            assert report.decision is not None
+            said.teller.take(replace(report, decision=replace(report.decision, holds=(held,))))
+            events = await said.heard()
+    about = {(each["involvedObject"]["kind"], each["involvedObject"]["name"]): each for each in events}
+    assert set(about) == {("Node", "n1"), ("GPURollout", "spring")}
+    assert {each["type"] for each in events} == {"Warning"}
+    node, whole = about["Node", "n1"]["message"], about["GPURollout", "spring"]["message"]
+    assert whole == f"n1: {node}"
+    assert about["GPURollout", "spring"]["involvedObject"]["uid"] == "uid-spring"

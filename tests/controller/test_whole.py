@@ -218,6 +218,25 @@ async def test_it_works_until_it_is_told_to_stop_and_is_seen_to_be_well_meanwhil
     assert written[0] == f"PATCH {ROLLOUT}", "guarded before anything else is written"
 
 
+async def test_plugins_are_looked_after_and_the_cluster_is_audited_where_that_was_asked_for(stage: Stage) -> None:
+    plugins = ("dra-system",)
+    async with running(stage, reroll_namespaces=plugins, dra_namespaces=plugins, audit_seconds=600.0):
+        address = ""
+        await stage.until(lambda: "address=" in stage.out.getvalue())
+        address = stage.out.getvalue().partition("address=")[2].split()[0]
+
+        async def page() -> str:
+            with await asyncio.to_thread(urllib.request.urlopen, f"http://{address}/metrics", timeout=10) as answer:
+                return str(answer.read().decode())
+
+        async with asyncio.timeout(SECONDS_MAX):
+            while "seatrial_audit_timestamp" not in await page():
+                await asyncio.sleep(0.05)
+        await stage.until(lambda: any("/namespaces/dra-system/" in seen.path for seen in stage.server.seen))
+        noted = stage.lease["metadata"]["annotations"]
+        assert noted == {keys.DRA_ANNOTATION: "dra-system", keys.REROLLS_ANNOTATION: "dra-system"}
+
+
 async def test_who_loses_the_lease_ends_and_leaves_it_to_whoever_has_it(stage: Stage) -> None:
     async with running(stage) as task:
         await stage.until(lambda: is_cordoned(stage))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -85,6 +87,39 @@ def test_a_write_that_fails_leaves_the_old_text_and_no_litter(tmp_path: Path) ->
         matrix_file.replace_text(path, "old", "\ud800")
     assert path.read_text() == "old"
     assert [found.name for found in tmp_path.iterdir()] == ["m.yaml"]
+
+
+def test_a_rename_that_fails_leaves_the_old_text_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for write in (replaced, forced):
+        with pytest.raises(MatrixFileError, match="cannot be written: No space left on device"):
+            write(path)
+        assert path.read_text() == "old"
+        assert [found.name for found in tmp_path.iterdir()] == ["m.yaml"]
+
+
+def replaced(path: Path) -> None:
+    matrix_file.replace_text(path, "old", "new")
+
+
+def forced(path: Path) -> None:
+    matrix_file.write_new(path, "new", is_forced=True)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    matrix_file.make_folder(tmp_path / "a" / "b")
+    matrix_file.make_folder(tmp_path / "a" / "b")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(MatrixFileError, match=r"cannot be made: Not a directory\. Choose another folder"):
+        matrix_file.make_folder(tmp_path / "file" / "below")
+    with pytest.raises(MatrixFileError, match="cannot be written: Not a directory"):
+        matrix_file.write_new(tmp_path / "file" / "m.yaml", "text")
 
 
 def test_a_new_file_replaces_another_only_when_forced(tmp_path: Path) -> None:

@@ -217,6 +217,23 @@ async def test_after_a_cut_nobody_says_that_what_was_seen_is_fresh(path: str, na
     assert why_blind(lost, builders.an_intent(), time.time()) is not None
 
 
+async def test_a_list_of_an_older_history_is_told_and_begins_a_new_era(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a restore of etcd: what was remembered of the time before it counts no more."""
+    kinds, told = Kinds(), list[tuple[str, str]]()
+    async with observing(kinds, on_back=lambda stream, version: told.append((stream, version))) as observer:
+        before = observer.observe()
+        assert before is not None
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="200", labels={"new": "label"}))
+        await until(observer, lambda seen: "new" in dict(seen.nodes["n1"].facts.labels))
+        observer.streams[table.NODES].list_anew()
+        async with asyncio.timeout(5):
+            while (after := observer.observe()) is None or after.era == before.era:
+                await observer.wait(None)
+    assert told == [("nodes", "100")]
+    assert after.era == before.era + 1
+    assert "new" not in dict(after.seen.nodes["n1"].facts.labels)
+
+
 async def test_it_is_seen_whether_a_rollout_is_guarded_and_whether_it_was_deleted() -> None:
     kinds = Kinds()
     async with observing(kinds) as observer:

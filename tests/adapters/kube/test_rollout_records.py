@@ -22,6 +22,7 @@ from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places,
 from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.exposed import RATIOS, Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
+from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
@@ -291,6 +292,20 @@ def test_a_summary_of_an_unreadable_time_is_due_again() -> None:
 
 @given(CAMPAIGNS)
 def test_a_campaign_written_and_read_again_is_the_same(campaign: CampaignRecord) -> None:
+    record = RolloutRecord(name="spring", resource_version="40", campaign=campaign, generation=3)
+    assert rollout_records.read_rollout(a_rollout(status=status_of(record))) == record
+
+
+def test_the_gates_that_were_chosen_for_a_campaign_are_the_same_after_a_restart() -> None:
+    left_out = (
+        LeftOut(gate="rdma", node="n1", why="it shows no device"),
+        LeftOut(gate="multi-gpu", node="n2", why="x"),
+    )
+    campaign = CampaignRecord(
+        entered_at=AT,
+        history=(Turn(phase=RolloutPhase.PROPOSED, at=AT),),
+        suite=Suite(image="example.com/probes:1", left_out=left_out),
+    )
     record = RolloutRecord(name="spring", resource_version="40", campaign=campaign, generation=3)
     assert rollout_records.read_rollout(a_rollout(status=status_of(record))) == record
 
