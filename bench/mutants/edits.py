@@ -230,7 +230,7 @@ class _Finder:
             case ast.Dict(keys=names, values=values):
                 entries = [(name or value, value) for name, value in zip(names, values, strict=True)]
                 for index, name in enumerate(names):
-                    if name is not None and not left_alone.is_description(name):
+                    if name is not None and not left_alone.is_words(name, values[index]):
                         yield self._without("entry", entries, index)
             case ast.ExceptHandler(type=ast.expr() as caught):
                 yield from self._of_caught(caught)

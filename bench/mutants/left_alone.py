@@ -37,9 +37,10 @@ def why(node: ast.AST) -> str | None:
     return next((reason for is_one, reason in _RULES if is_one(node)), None)
 
 
-def is_description(key: ast.expr) -> bool:
-    """Whether an entry of this key is a text of a schema, for people."""
-    return isinstance(key, ast.Constant) and key.value in ("description", "title")
+def is_words(key: ast.expr, value: ast.expr) -> bool:
+    """Whether an entry is a text for people: of a schema, or of a table of sentences."""
+    is_named = isinstance(key, ast.Constant) and key.value in ("description", "title")
+    return is_named or (isinstance(value, ast.Constant) and isinstance(value.value, str) and " " in value.value)
 
 
 def is_of_types(node: ast.BinOp) -> bool:

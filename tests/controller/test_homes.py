@@ -23,7 +23,7 @@ from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at, marked_bad, promoted, undo_of, undone
-from seatrial.core.actions.at_home import RevertCommits
+from seatrial.core.actions.at_home import HomeAct, RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers import driver_manager
@@ -531,6 +531,53 @@ def test_any_edit_can_be_undone_by_its_note() -> None:
 @pytest.mark.parametrize("note", ["", "what", "{}", '[["a", 1, "x"]]', '[[7, 1, "x"]]', '[[1, 1, "x"], [0, 1, "y"]]'])
 def test_a_note_that_is_not_ours_undoes_nothing(note: str) -> None:
     assert undone("a\nb\n", note) is None
+
+
+class Told:
+    """A home that shows what it was given."""
+
+    def __init__(self, facts: SourceFacts) -> None:
+        self._facts = facts
+
+    async def look(self, now: Instant) -> SourceFacts:  # noqa: ARG002  the port has it
+        return self._facts
+
+    async def do(self, act: HomeAct, /) -> None: ...
+
+
+async def test_of_two_homes_everything_is_shown_and_what_both_ask_for_is_asked_together() -> None:
+    canary, revert, bad = PublishStep.CANARY, PublishStep.REVERT, PublishStep.BAD
+    files = SourceFacts(
+        head="f",
+        proposals=((canary, "merge f"), (revert, "undo f")),
+        unasked=(canary,),
+        forge_trouble="no f",
+        conflict="a",
+    )
+    matrix = SourceFacts(head="m", proposals=((revert, "undo m"),), unasked=(canary, bad), conflict="b")
+    seen = await Apart(matrix=Told(matrix), files=Told(files)).look(NOW)
+    assert seen.head == "m"
+    assert seen.proposals == ((canary, "merge f"), (revert, "undo f\nundo m"))
+    assert (seen.unasked, seen.forge_trouble, seen.conflict) == ((canary, bad), "no f", "a\nb")
+
+
+@pytest.mark.parametrize(
+    ("files", "matrix", "is_reverted"),
+    [
+        ((PublishStep.CANARY, PublishStep.REVERT), (PublishStep.PROMOTION, PublishStep.REVERT), True),
+        ((PublishStep.CANARY, PublishStep.REVERT), (PublishStep.PROMOTION,), False),
+        ((PublishStep.CANARY,), (PublishStep.PROMOTION, PublishStep.REVERT), False),
+        ((PublishStep.CANARY, PublishStep.REVERT), (), True),
+        ((), (PublishStep.PROMOTION, PublishStep.REVERT), True),
+        ((), (PublishStep.REVERT,), False),
+    ],
+)
+async def test_a_revert_is_done_where_each_has_taken_back_what_it_had(
+    files: tuple[PublishStep, ...], matrix: tuple[PublishStep, ...], is_reverted: bool
+) -> None:
+    told = (SourceFacts(steps=tuple((step, step.value) for step in steps)) for steps in (files, matrix))
+    seen = await Apart(files=Told(next(told)), matrix=Told(next(told))).look(NOW)
+    assert (PublishStep.REVERT in dict(seen.steps)) is is_reverted
 
 
 # ── a ConfigMap ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -41,12 +41,12 @@ class Listener:
 
     def __init__(self, server: standin.StandIn, recorder: EventRecorder) -> None:
         self._server = server
-        self._recorder = recorder
+        self.recorder = recorder
         self.teller = Teller(recorder)
 
     async def heard(self) -> list[dict[str, Any]]:
         """The Events since the last question."""
-        assert await self._recorder.drain(5)
+        assert await self.recorder.drain(5)
         bodies = [json.loads(seen.body) for seen in self._server.seen]
         self._server.seen.clear()
         return bodies
@@ -240,3 +240,19 @@ async def test_who_does_not_let_pods_go_is_told_of_on_the_node_and_on_the_rollou
     node, whole = about["Node", "n1"]["message"], about["GPURollout", "spring"]["message"]
     assert whole == f"n1: {node}"
     assert about["GPURollout", "spring"]["involvedObject"]["uid"] == "uid-spring"
+
+
+@pytest.mark.parametrize("webhook", ["https://chat.example/hook", ""])
+async def test_a_turn_of_a_rollout_is_told_to_whoever_wants_to_be_notified(listener: Listener, webhook: str) -> None:
+    sent: list[str] = []
+    wanted = models.RolloutNotifications(webhook=webhook)
+    rollout = models.Rollout(
+        metadata=models.ObjectMeta(name="spring", uid="uid-spring"), spec=models.RolloutSpec(notifications=wanted)
+    )
+    teller = Teller(listener.recorder, rollout=lambda: rollout, notify=lambda url, _: sent.append(url))
+    record = RolloutRecord(name="spring", summary=Summary(state="progressing", done=0, total=2))
+    for result in (Result.FAILED, Result.DONE, Result.DONE):
+        teller.tell(Outcome(action=WriteRolloutRecord(record=record), result=result))
+    assert sent == ([webhook] if webhook else [])
+    (event,) = await listener.heard()
+    assert event["involvedObject"]["uid"] == "uid-spring"

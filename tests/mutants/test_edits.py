@@ -97,6 +97,7 @@ def test_a_condition_of_several_parts_is_turned_round_part_by_part() -> None:
         "if TYPE_CHECKING:\n    f(a, b=1)",
         "__all__ = ['a']",
         'x = {"description": a}',
+        'ADVICE = {"quoted scalar": "Close the quote."}',
         "def f(a):\n    return ()",
     ],
 )

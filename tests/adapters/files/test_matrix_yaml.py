@@ -284,3 +284,10 @@ def test_a_block_with_its_indentation_given_is_followed_too() -> None:
     text = "kind: ConfigMap\ndata:\n  matrix.yaml: |2\n    current:\n      kernel: 6.x TBD\n"
 
     assert found_in(text) == [("version-unreadable", 5, 15)]
+
+
+@pytest.mark.parametrize("beside", ['driver: "570.124.06"', "status: production", "hardware: []"])
+def test_an_entry_that_lost_its_indentation_is_told_by_whatever_stands_beside_it(beside: str) -> None:
+    for text in (f"versions:\n  current:\n  {beside}\n", f"current:\n{beside}\n"):
+        (finding,) = read_matrix(text, "m.yaml").findings
+        assert (finding.rule, finding.verdict) == ("indentation-lost", Verdict.FAIL), text

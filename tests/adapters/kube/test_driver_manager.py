@@ -227,6 +227,7 @@ async def test_what_is_refused_is_said_in_the_servers_words(berth: Berth, server
     end = await berth.run()
     assert end.ending is not Ending.DONE
     assert any(text.startswith("refused: ") and "nodes n1 is forbidden" in text for text in berth.said)
+    assert "nodes n1 is forbidden" in end.why
     assert "delete_module nvidia" not in berth.host.calls
 
 

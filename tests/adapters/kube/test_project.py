@@ -887,6 +887,25 @@ def test_of_many_events_the_newest_few_count() -> None:
     assert [symptom.reason for symptom in warned(*events)] == [f"Reason{number}" for number in (10, 11, 12, 13, 14)]
 
 
+@pytest.mark.parametrize(
+    ("conditions", "since"),
+    [
+        ([("Ready", "True", objects.AT)], AT),
+        ([("Ready", "False", objects.AT)], None),
+        ([("Ready", "True", "")], None),
+        ([("ContainersReady", "True", "2026-01-01T00:00:00Z"), ("Ready", "True", objects.AT)], AT),
+        ([("ContainersReady", "True", objects.AT)], None),
+        ([], None),
+    ],
+)
+def test_a_pod_is_ready_since_its_condition_of_that_name_became_true(
+    conditions: list[tuple[str, str, str]], since: float | None
+) -> None:
+    told = [{"type": kind, "status": is_so, "lastTransitionTime": at} for kind, is_so, at in conditions]
+    status = {"conditions": told, "containerStatuses": [{"ready": True, "restartCount": 0}]}
+    assert driver_of(objects.a_driver_pod(status=status)).ready_since == since
+
+
 def test_a_driver_that_keeps_crashing_says_so() -> None:
     status = {
         "conditions": [],
