@@ -44,6 +44,7 @@ NAMES: Final = frozenset({
     "phase", "state", "osImage", "kernelVersion", "kubeletVersion", "containerRuntimeVersion", "bootID",
     "resourceClaimName", "runtimeClassName", "requestorID", "additionalRequestors", "version", "channel",
     "installPlanApproval", "firmwareVersion", "kernelModuleType", "string", "app", "component", "maxUnavailable",
+    "updateStrategy",
 })
 # fmt: on
 """What objects are called, when something happened, and words of machines."""

@@ -125,8 +125,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
     validator: PodItem | None = None
     plugin: PodItem | None = None
     users = []
-    pods = tuple(pods)
-    for pod in pods:
+    for pod in (pods := tuple(pods)):
         match pod.facts:
             case DriverPod():
                 driver = _newer(driver, pod)

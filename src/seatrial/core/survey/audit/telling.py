@@ -68,7 +68,7 @@ def _of_gap(observed: Observed, gap: Gap) -> AuditFinding:
         for part in COMPONENTS
         if any(isinstance(each, NotObservable) and gap in each.gaps for _, each in observed.of(part))
     ]
-    so = f"; so {a_few(parts, 8)} cannot be told" if parts else ""
+    so = f"; so {a_few(parts, 5)} cannot be told" if parts else ""
     if gap.why is Why.FORBIDDEN:
         why, next_step = f"We may not {gap.right}", f"`kubectl auth can-i {gap.right} -A` has to say yes: grant it by"
         next_step += " the ClusterRole of docs/how-to/audit.md."
