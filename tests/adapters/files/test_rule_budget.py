@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.files.rules import asking
 from seatrial.adapters.files.rules.asking import Worker
 from seatrial.adapters.files.rules.cel_rules import load_rules
 from seatrial.cli.main import main
@@ -57,6 +58,17 @@ def test_an_expression_that_is_made_to_break_breaks_nobody(tmp_path: Path, expre
     found = [*loaded.findings, *loaded.judge(ENTRY, ON)]
     assert [each.verdict for each in found] == [Verdict.FAIL, Verdict.FAIL]
     assert found[-1].message == "We do not do that."
+
+
+def test_no_rule_is_answered_by_what_was_said_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where starting took longer than a rule is given, the first rule got its answer: that it concerns nobody."""
+    about: dict[str, Any] = {"expression": "false", "when": "", "about": {"stack": {}}}
+    assert Worker().ask(about) == (False, "")
+    monkeypatch.setattr(asking, "START_SECONDS", 0.0)
+    worker = Worker()
+    for _ in range(2):
+        answer, why = worker.ask(about)
+        assert (answer, "did not start" in why) == (None, True)
 
 
 def test_a_thousand_rules_without_an_end_take_no_longer_than_a_few() -> None:

@@ -27,6 +27,10 @@ SLOW_SECONDS: Final = 0.2
 SLOW_SECONDS_MAX: Final = 20.0
 
 
+START_SECONDS: Final = 60.0
+"""How long the process may take until it answers at all, on a machine that is busy with something else."""
+
+
 class Worker:
     """The process, started when it is first asked and again after one that took too much."""
 
@@ -40,6 +44,8 @@ class Worker:
         if self._slow_seconds >= self._slow_seconds_max:
             return None, f"the rules before it took {self._slow_seconds:.0f} s, and nothing more is worked out"
         process = self._process or self._started()
+        if process is None:
+            return None, f"the process that works it out did not start within {START_SECONDS:g} s"
         began_at = time.monotonic()
         found = _answer(process, json.dumps(question).encode() + b"\n", self._seconds_max)
         took_seconds = time.monotonic() - began_at
@@ -51,7 +57,7 @@ class Worker:
             return None, f"it takes more than a rule is given ({CPU_SECONDS} s of CPU, 1 GiB of memory)"
         return found.get("answer"), str(found.get("trouble", ""))
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes] | None:
         process = subprocess.Popen(
             [sys.executable, "-I", "-m", CHILD],
             stdin=subprocess.PIPE,
@@ -61,9 +67,12 @@ class Worker:
             cwd="/",
             start_new_session=True,
         )
-        self._process = process
         weakref.finalize(self, _end, process)
-        _answer(process, b'{"compile": "true"}\n', self._seconds_max)  # what starting takes is no rule's
+        # What starting takes is no rule's. An answer that comes later than we wait would be taken for the first rule's.
+        if _answer(process, b'{"compile": "true"}\n', START_SECONDS) is None:
+            _end(process)
+            return None
+        self._process = process
         return process
 
 
