@@ -174,18 +174,18 @@ def measured(**changes: Any) -> Snapshot:
     return replace(SEEN, measurements=(Measurement(**said | changes),))
 
 
-DIRECT = Publish(rollout="r", step=PublishStep.CANARY, versions=((POLICY, "580"),), via=Via.DIRECT, note="r/canary")
+DIRECT = Publish(rollout="r", step=PublishStep.CANARY, versions=((POLICY, "580.105.08"),), via=Via.DIRECT, note="r/canary")
 PROBE = StartProbe(rollout="r", gate=GATE, node="n1", round=1, attempt=1)
 OUTSIDE: list[tuple[Action, Snapshot, Snapshot]] = [
-    (DIRECT, carrying("570", "r/canary"), carrying("580", "r/canary")),
-    (DIRECT, carrying("580", "another"), carrying("580", "r/canary")),
+    (DIRECT, carrying("570.124.06", "r/canary"), carrying("580.105.08", "r/canary")),
+    (DIRECT, carrying("580.105.08", "another"), carrying("580.105.08", "r/canary")),
     (replace(DIRECT, via=Via.GIT), at_home(), at_home(PublishStep.CANARY)),
     (
-        RevertCommits(rollout="r", commits=("c0ffee",), driver="580"),
+        RevertCommits(rollout="r", commits=("c0ffee",), driver="580.105.08"),
         at_home(PublishStep.CANARY),
         at_home(PublishStep.REVERT),
     ),
-    (MarkBad(rollout="r", driver="580", why="x"), at_home(), at_home(PublishStep.BAD)),
+    (MarkBad(rollout="r", driver="580.105.08", why="x"), at_home(), at_home(PublishStep.BAD)),
     (Promote(rollout="r", date="d", tag_base="v"), at_home(tag="v"), at_home(PublishStep.PROMOTION, tag="v")),
     (
         Promote(rollout="r", date="d", tag_base="v"),
