@@ -169,6 +169,15 @@ def test_a_folder_that_is_no_bundle_is_left_as_it_is(tmp_path: Path, content: st
     assert below(tmp_path) == before
 
 
+@pytest.mark.parametrize("change", [{"schema": 0}, {"wishes": None}])
+def test_a_bundle_of_another_release_is_not_read_as_one_of_ours(tmp_path: Path, change: dict[str, object]) -> None:
+    folder.write(tmp_path / "stack", a_bundle())
+    mark = tmp_path / "stack" / folder.MARK
+    mark.write_text(yaml.safe_dump(yaml.safe_load(mark.read_text()) | change))
+    with pytest.raises(BundleRefused, match=r"written by another release of seatrial\. Write the bundle again"):
+        folder.read(tmp_path / "stack")
+
+
 def test_a_file_is_not_written_over_as_if_it_were_a_folder(tmp_path: Path) -> None:
     (tmp_path / "stack").write_text("mine")
     with pytest.raises(BundleRefused, match="is not a folder"):

@@ -294,6 +294,7 @@ async def test_an_address_that_cannot_be_one_is_told_and_not_tried(stage: tuple[
         facts = await watch.until(lambda facts: bool(facts.trouble))
         assert "has a password in it" in facts.trouble
         assert "secret@" not in facts.trouble
+        assert facts.since == watch.now
         outcome = await watch.do(PROMOTE)
         assert (outcome.result, outcome.detail) == (Result.FAILED, facts.trouble)
 

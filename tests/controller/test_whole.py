@@ -192,6 +192,16 @@ async def test_what_a_campaign_will_need_is_asked_before_it_begins_and_what_it_m
         assert not is_cordoned(stage)
 
 
+async def test_what_the_command_line_says_of_gates_and_reports_is_part_of_what_is_wished_for(stage: Stage) -> None:
+    stage.cluster.put(ROLLOUT, objects.a_rollout(canary={}))
+    report = await stage.run(suite_image="example.com/probes:1", report_url="https://reports.example/{rollout}")
+    assert report is not None
+    assert report.sight is not None, stage.out.getvalue()
+    wished = repr(report.sight.intent.campaign)
+    assert "example.com/probes:1" in wished
+    assert "https://reports.example/spring" in wished
+
+
 # ── pass after pass ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -18,7 +18,7 @@ from seatrial.core.actions.on_nodes import (
     RequestMaintenance,
     RestartPod,
 )
-from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import GuardRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Via
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.policy import Policy
@@ -272,6 +272,14 @@ def test_a_maintenance_asked_for_is_waited_for_until_it_is_there() -> None:
 def test_another_answer_than_the_one_to_our_question_is_no_answer() -> None:
     asked = seen_with(pods=(replace(PODS[0], checkpoint_asked="spring.n1.0"),))
     assert after(Outcome(action=ASK, result=Result.DONE)).recall(asked, frozenset(), NOW).busy == {"n1": UNTIL}
+
+
+def test_a_rollout_is_not_guarded_twice_on_one_version() -> None:
+    guard = GuardRollout(rollout="spring", expect=SEEN.rollout.resource_version)
+    memory = after(Outcome(action=guard, result=Result.DONE))
+    assert memory.recall(SEEN, frozenset(), NOW).busy == {guard.subject: UNTIL}
+    written = replace(SEEN, rollout=replace(SEEN.rollout, resource_version="another"))
+    assert memory.recall(written, frozenset(), NOW).busy == {}
 
 
 def test_the_ledger_is_not_written_twice_on_one_version() -> None:

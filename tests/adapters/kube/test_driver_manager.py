@@ -178,6 +178,8 @@ async def test_whoever_ends_it_has_everything_put_back(berth: Berth) -> None:
     end = await running
     assert end.ending is not Ending.DONE
     assert "somebody ended this before it was done" in end.why
+    in_order(berth.said, "giving up, and putting back what was changed: somebody ended this", "giving back")
+    assert len([text for text in berth.said if text.startswith("giving up")]) == 1
     berth.check_put_back()
 
 

@@ -231,6 +231,16 @@ async def test_what_ends_the_thread_is_told_and_it_stands_again(server: standin.
     assert "'soon'" in told[0].why
 
 
+async def test_who_is_told_to_stop_while_the_thread_pauses_after_its_end_stops(server: standin.StandIn) -> None:
+    told: list[supervision.Ending] = []
+    server.will(lists(a_lease("", "7") | {"spec": {"holderIdentity": "other", "leaseDurationSeconds": "soon"}}))
+    async with standing(server.config(), tell=told.append) as election, asyncio.timeout(LIMIT_SECONDS):
+        while not told:
+            await asyncio.sleep(0.005)
+        await asyncio.to_thread(election.release)
+    assert not election.is_leader()
+
+
 async def test_an_unreachable_server_is_reported(unused_tcp_port: int) -> None:
     config = configs.Config(server=f"http://127.0.0.1:{unused_tcp_port}", context="k", source="f")
     async with standing(config) as election:

@@ -175,6 +175,7 @@ class Election:
             try:
                 asyncio.run(self._stand())
             except Exception as err:  # noqa: BLE001  a thread that dies would stand by, or lead, in silence
+                self._wake = None  # its loop is closed: whoever releases us during the pause could not wake it
                 why, seconds = supervision.told(err), patience.pause(time.monotonic() - began)
                 self._last_error = errors.ClusterUnavailable(
                     f"lease {self._namespace}/{self._name} is not attended to: {why}", "it restarts on its own"

@@ -64,9 +64,9 @@ class Manager:
         run = plan.begin(seen, self._settings, host_driver=host_driver)
         self._tell(words.begun(run, host_driver))
         while True:
+            was_short, was_in_trouble = run.short, run.trouble
             if self._stopping.is_set():
                 run = plan.stopped(run, "somebody ended this before it was done. The next start starts over.")
-            was_short, was_in_trouble = run.short, run.trouble
             run, step = plan.decide(run, seen, self._settings, time.time())
             if run.short is not None and was_short is None:
                 self._tell(f"{run.short.why} The node is drained.")
