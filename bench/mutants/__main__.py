@@ -53,6 +53,7 @@ def main() -> int:
     with ExitStack() as stack:
         rooms = [_room(stack) for _ in range(asked.jobs)]
         _measure(known, rooms)
+        before = sum(notes.of(mutant) is not None for mutant in sample)
         tried = _tried(sample, Choice(known.reached(), texts), rooms, notes)
     result = counting.result_of(tried)
     for line in (*result["survived"], *result["unreached"]):
@@ -60,7 +61,13 @@ def main() -> int:
     print(f"{result['caught_share']:.1%} caught of {len(sample)}; {result['verdicts']}")
     if not asked.file:
         seconds = round(time.monotonic() - began)
-        about = {"machine": machine(), "seed": asked.seed, "jobs": asked.jobs, "seconds": seconds}
+        about = {
+            "machine": machine(),
+            "seed": asked.seed,
+            "jobs": asked.jobs,
+            "seconds": seconds,
+            "known_before": before,
+        }
         print(keep("mutants", {**about, **result}))
     return int(result["caught_share"] < ASKED_SHARE)
 
