@@ -174,7 +174,8 @@ def measured(**changes: Any) -> Snapshot:
     return replace(SEEN, measurements=(Measurement(**said | changes),))
 
 
-DIRECT = Publish(rollout="r", step=PublishStep.CANARY, versions=((POLICY, "580.105.08"),), via=Via.DIRECT, note="r/canary")
+NEWER = ((POLICY, "580.105.08"),)
+DIRECT = Publish(rollout="r", step=PublishStep.CANARY, versions=NEWER, via=Via.DIRECT, note="r/canary")
 PROBE = StartProbe(rollout="r", gate=GATE, node="n1", round=1, attempt=1)
 OUTSIDE: list[tuple[Action, Snapshot, Snapshot]] = [
     (DIRECT, carrying("570.124.06", "r/canary"), carrying("580.105.08", "r/canary")),
