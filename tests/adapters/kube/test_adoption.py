@@ -191,13 +191,13 @@ async def test_where_the_operator_is_its_label_stays_its_own(cluster: Objects, t
 
 
 async def test_traces_go_without_a_record_too(cluster: Objects, observer: AdoptionObserver, to_server: Client) -> None:
-    cluster.put(N1, a_node(labels={keys.STATE_LABEL: "x"}))
+    cluster.put(N1, a_node(labels={keys.STATE_LABEL: "x", keys.NVIDIA_STATE_LABEL: "y", keys.SKIP_LABEL: "z"}))
     await observer.look_again("n1")
-    found = announced(observer.all_nodes()["n1"], Trace.LABEL)
+    found = announced(observer.all_nodes()["n1"], Trace.LABEL, Trace.STATE, Trace.WAKE)
     assert found.write is not None
     await take_up(to_server, observer, replace(found, write=replace(found.write, record=None)))
     meta = cluster.get(N1)["metadata"]
-    assert (keys.STATE_LABEL in meta["labels"], meta["annotations"]) == (False, {})
+    assert (meta["labels"], meta["annotations"]) == ({"nvidia.com/gpu.present": "true"}, {})
 
 
 async def test_a_node_that_changed_and_comes_to_the_same_is_written_and_one_that_does_not_is_left_alone(
