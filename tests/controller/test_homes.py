@@ -638,11 +638,17 @@ def void(_: object) -> None:
     """What was answered is of no interest."""
 
 
-@pytest.fixture(params=["stand-in", pytest.param("real", marks=pytest.mark.cluster)])
-async def shelf(request: pytest.FixtureRequest) -> AsyncIterator[Shelf]:
+@pytest.fixture(scope="module", params=["stand-in", pytest.param("real", marks=pytest.mark.cluster)])
+def server(request: pytest.FixtureRequest) -> ControlPlane | None:
+    """A real one, or none; of the module, for a test has a home of its own, in which no program was built yet."""
+    found: ControlPlane | None = request.getfixturevalue("place") if request.param == "real" else None
+    return found
+
+
+@pytest.fixture
+async def shelf(server: ControlPlane | None) -> AsyncIterator[Shelf]:
     """The same of both: the stand-in is held against the real server."""
-    opened = stood_in() if request.param == "stand-in" else really(request.getfixturevalue("place"))
-    async with opened as made:
+    async with really(server) if server is not None else stood_in() as made:
         made.remove()
         made.put(matrix_of())
         yield made
