@@ -28,7 +28,9 @@ def test_nothing_is_looked_through_as_a_whole_while_everything_is_listed_nor_wha
     def note(phase: str, told: dict[str, int]) -> None:
         looked.extend([told["generation"]] if phase == "start" else [])
 
-    before = gc.get_threshold()
+    was, was_on, before = gc.get_threshold(), gc.isenabled(), (700, 10, 10)
+    gc.enable()  # whoever ran before in this process may have wanted none
+    gc.set_threshold(*before)
     gc.callbacks.append(note)
     try:
         with main.settled():
@@ -40,6 +42,9 @@ def test_nothing_is_looked_through_as_a_whole_while_everything_is_listed_nor_wha
     finally:
         gc.callbacks.remove(note)
         gc.unfreeze()
+        gc.set_threshold(*was)
+        if not was_on:
+            gc.disable()
 
 
 def parsed(*arguments: str) -> argparse.Namespace:

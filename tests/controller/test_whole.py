@@ -97,6 +97,7 @@ def stage(server: standin.StandIn, tmp_path: Path) -> Stage:
     there = Objects(
         *(LEASES, EVENTS, keys.ROLLOUTS, keys.ACCESS_REVIEWS, keys.events_path(objects.NAMESPACE)),
         *(keys.jobs_path(HOME), keys.pods_path(HOME), keys.events_path(HOME)),
+        keys.daemon_sets_path(objects.NAMESPACE),
     )
     for name in ("n1", "n2"):
         there.put(f"{keys.NODES}/{name}", objects.a_node(name))
