@@ -26,6 +26,7 @@ BROUGHT = {
     "device_plugin": ("nvidia-device-plugin-daemonset", "nvidia-device-plugin"),
     "container_toolkit": ("nvidia-container-toolkit-daemonset", "nvidia-container-toolkit-ctr"),
     "dcgm": ("nvidia-dcgm-exporter", "nvidia-dcgm-exporter"),
+    "gfd": ("gpu-feature-discovery", "gpu-feature-discovery"),
 }
 """What brings which component, by the operator's own names; what it brings is read from the objects it made."""
 NOT_OF_A_CLEAN_CLUSTER = {"drift", "mixed", "half-done", "leaked-driver", "pending", "foreign-cordon", "not-observable"}

@@ -28,7 +28,6 @@ CONTAINERS: Final[Mapping[str, Component]] = {
     "nvidia-dcgm-exporter": Component.DCGM,
     "nvidia-mig-manager": Component.MIG_MANAGER,
     "gpu-feature-discovery": Component.GFD,
-    "nvidia-operator-validator": Component.VALIDATOR,
     "nvidia-fs-ctr": Component.GDS,
     "nvidia-gdrcopy-ctr": Component.GDRCOPY,
     "mofed-container": Component.MOFED,
