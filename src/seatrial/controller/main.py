@@ -240,7 +240,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     """Everything that looks, once it has seen the whole cluster."""
     settings, log, tell = life.settings, life.log, life.endings.tell
     client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
-    log.say("speaking to Kubernetes", version=await served.new_enough(client) or "which it does not tell")
+    await served.new_enough(client)
     keeper = Keeper(client, settings.git, now=life.clock.now, is_leader=life.election.is_leader, tell=tell)
 
     watchman = _watchman(life)
