@@ -1,7 +1,7 @@
 """Disks that are full: small ones of their own, really mounted, so that the kernel itself says that there is no room.
 
 Who may mount gets one, and a mount that fails then fails the test. Others leave the test out: nothing but a mount gives
-a disk that is full and has room again.
+a disk that is full and has room again. Without root a namespace of one's own gives the right: `unshare -Urm make test`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from seatrial_lab.testbed.real_node import able
 
 ADMIN = "CAP_SYS_ADMIN"
 MAY_MOUNT = ADMIN not in able.lacking_capabilities(Path("/proc/self/status").read_text(encoding="ascii"))
-needs_mounts = pytest.mark.skipif(not MAY_MOUNT, reason=f"mounts and changes of root need {ADMIN}; run it as root")
+needs_mounts = pytest.mark.skipif(
+    not MAY_MOUNT, reason=f"mounts and changes of root need {ADMIN}; run it as root, or under `unshare -Urm`"
+)
 
 
 @contextlib.contextmanager

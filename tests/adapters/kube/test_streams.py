@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -123,7 +124,8 @@ async def test_only_news_is_told_and_waited_for(streams: Streams) -> None:
     assert [item.metadata.resource_version for item in streams[LAMPS].on_node("n1")] == ["3"]
 
 
-def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_is_not() -> None:
+def looked_at() -> tuple[Stream[Any, Any], list[float | None]]:
+    """A stream, and when it had last been heard of whenever somebody was woken by it."""
     looks: list[float | None] = []
     lamps = Stream(
         LAMPS,
@@ -132,6 +134,11 @@ def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_i
         on_state=lambda: looks.append(lamps.state.last_heard),
         on_back=lambda _stream, _version: None,
     )
+    return lamps, looks
+
+
+def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_is_not() -> None:
+    lamps, looks = looked_at()
     for heard in (10.0, 10.4, 10.9, 12.0, 12.3):
         lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=heard))
     assert looks == [10.0, 12.0]
@@ -139,14 +146,7 @@ def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_i
 
 
 def test_who_has_asked_for_word_is_woken_by_it_however_soon_it_comes() -> None:
-    looks: list[float | None] = []
-    lamps = Stream(
-        LAMPS,
-        HERE,
-        on_change=lambda _before, _after: None,
-        on_state=lambda: looks.append(lamps.state.last_heard),
-        on_back=lambda _stream, _version: None,
-    )
+    lamps, looks = looked_at()
     lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=10.0))
     lamps.list_anew()
     for heard in (10.0, 10.2, 10.4):
