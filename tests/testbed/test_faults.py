@@ -197,7 +197,7 @@ def wait(is_so: Callable[[], bool], what: str) -> None:
 
 def left(bed: ControlPlane) -> list[str]:
     """What of the faults is still in the cluster."""
-    marks = (faults.BROKEN, stages.GPUS_LOST, stages.GATES_FAIL, stages.NOT_READY)
+    marks = (stages.BROKEN, stages.GPUS_LOST, stages.GATES_FAIL, stages.NOT_READY)
     nodes = bed.get("nodes", "-l", manifests.FLEET_LABEL)["items"]
     noted = [
         f"{each['metadata']['name']}: {key}"

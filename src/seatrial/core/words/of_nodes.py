@@ -179,7 +179,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.VALIDATOR_STALE: says(
         "the validator became Ready before the new driver, so it proves nothing about it",
-        "It normally restarts with the driver; after a minute it is restarted for you.",
+        "It normally restarts with the driver, and an upgrade under way restarts it after a minute. After that, delete "
+        "the pod {pod} yourself.",
     ),
     HoldCode.OFFER_REDUCED: says(
         "the node offers less than before the upgrade: {less}",

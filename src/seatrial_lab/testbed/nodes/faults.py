@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-BROKEN: Final = f"{stages.GROUP}/broken"
-"""On a node: the names of its faults."""
 RESTARTS: Final = 11
 """So often has a driver that crashes been restarted when it is first seen: nobody wants to wait for ten of them."""
 SERVING_NAMESPACE: Final = "default"
@@ -97,12 +95,12 @@ def fleet_of(plane: ControlPlane) -> Fleet:
 
 
 def _broken(node: Object) -> set[str]:
-    noted = node["metadata"].get("annotations", {}).get(BROKEN, "")
+    noted = node["metadata"].get("annotations", {}).get(stages.BROKEN, "")
     return {each for each in noted.split(",") if each in FAULTS}
 
 
 def _note(where: Fleet, node: str, names: set[str]) -> None:
-    mark = f"{BROKEN}={','.join(sorted(names))}" if names else f"{BROKEN}-"
+    mark = f"{stages.BROKEN}={','.join(sorted(names))}" if names else f"{stages.BROKEN}-"
     where.plane.kubectl("annotate", "node", node, mark, "--overwrite")
 
 

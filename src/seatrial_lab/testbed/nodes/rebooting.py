@@ -1,7 +1,8 @@
 """A node that reboots: NotReady, then back under another boot ID, and every container of it started again.
 
 kwok plays a kubelet that never dies, so what a new one finds is written here: containers that ended when nobody looked.
-The ordinary stages start them again, each pod as slowly as ever; a pod that may not be restarted has failed.
+The ordinary stages start them again, each pod as slowly as ever; a pod that may not be restarted has failed. The
+validator comes last: a real one waits for its driver in an init container, and no stage of kwok's can wait for a pod.
 Tests: tests/testbed/test_faults.py
 """
 
@@ -12,8 +13,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial_lab.testbed import errors
-from seatrial_lab.testbed.nodes import stages
+from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.nodes import fleet_spec, manifests, stages
 
 if TYPE_CHECKING:
     from seatrial_lab.testbed.nodes.fleet import Fleet
@@ -21,18 +22,32 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 LIVING: Final = ("Pending", "Running")
+DEADLINE_SECONDS: Final = 60.0
 LOST_CODE: Final = 255
 """What a kubelet says of a container whose end it did not see."""
 
 
 def reboot(where: Fleet, node: str) -> None:
-    """Reboot a node, and return when it is Ready again; its pods may take longer."""
+    """Reboot a node, and return when it is Ready again, and its driver unless something is broken there."""
     where.set_node_ready(node, is_ready=False)
     where.plane.kubectl("annotate", "node", node, f"{stages.BOOT_ID}={uuid.uuid4()}", "--overwrite")
-    for pod in where.plane.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]:
-        if pod["status"].get("phase") in LIVING and "deletionTimestamp" not in pod["metadata"]:
+    pods = where.plane.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]
+    living = [
+        pod for pod in pods if pod["status"].get("phase") in LIVING and "deletionTimestamp" not in pod["metadata"]
+    ]
+    validators = [pod for pod in living if pod["metadata"].get("labels", {}).get("app") == manifests.VALIDATOR_APP]
+    for pod in living:
+        if pod not in validators:
             _end_containers(where, pod)
     where.set_node_ready(node, is_ready=True)
+    if stages.BROKEN not in where.plane.get("node", node)["metadata"].get("annotations", {}):
+        waiting.wait_for(
+            lambda: fleet_spec.is_ready(where.driver_pods()[node]),
+            what=f"the driver of {node} to be Ready after its reboot",
+            timeout_seconds=DEADLINE_SECONDS + where.spec.reload_seconds + where.spec.reload_jitter_seconds,
+        )
+    for pod in validators:
+        _end_containers(where, pod)
 
 
 def _end_containers(where: Fleet, pod: Object) -> None:
