@@ -347,12 +347,30 @@ async def test_a_conflict_is_told_for_this_head_and_asked_anew_after_the_next_pu
     assert (facts.conflict, bool(facts.commit_of(PublishStep.REVERT))) == ("", True)
 
 
+async def test_a_revert_leaves_daemon_sets_told_to_restart_nobody_by_themselves(stage: tuple[Bare, Person]) -> None:
+    remote, _ = stage
+    home = a_home(remote)
+    await home.do(replace(CANARY, on_delete=True))
+    told = "daemonsets:\n    updateStrategy: OnDelete\n"
+    assert told in remote.text(PUBLISHED)
+    await home.do(replace(a_revert(await home.look(NOW)), on_delete=("ClusterPolicy/gpu",)))
+    assert remote.text(PUBLISHED) == policy_of() + f"  {told}"
+
+
+async def test_a_file_that_somebody_rewrote_goes_back_whatever_it_keeps(stage: tuple[Bare, Person]) -> None:
+    remote, _ = stage
+    home = a_home(remote)
+    await home.do(CANARY)
+    await home.do(replace(a_revert(await home.look(NOW)), on_delete=("ClusterPolicy/another",)))
+    assert remote.text(PUBLISHED) == policy_of()
+
+
 async def test_what_somebody_reverted_by_hand_is_done(stage: tuple[Bare, Person]) -> None:
     remote, ada = stage
     home = a_home(remote)
     await home.do(CANARY)
     theirs = ada.write(PUBLISHED, policy_of(), 'Revert "Driver for the canary"')
-    await home.do(a_revert(await home.look(NOW)))
+    await home.do(replace(a_revert(await home.look(NOW)), on_delete=("ClusterPolicy/gpu",)))
     facts = await home.look(NOW)
     assert (remote.head(), facts.commit_of(PublishStep.REVERT)) == (theirs, theirs)
 

@@ -119,6 +119,10 @@ LINES: list[tuple[Action, str]] = [
         f"git commit: {POLICY} driver version {NEW.version} (step canary), {QUIET}",
     ),
     (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version), "git commit: revert c2, c1"),
+    (
+        RevertCommits(rollout="spring", commits=("c1",), driver=NEW.version, on_delete=(POLICY,)),
+        "git commit: revert c1; update strategy of DaemonSets stays OnDelete",
+    ),
     (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"), "git commit: mark the entry as bad: Xid 79"),
     (
         Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable"),

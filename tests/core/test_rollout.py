@@ -202,6 +202,14 @@ def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
     assert HoldCode.PLACES_CHANGED not in codes(course)
 
 
+def test_the_way_back_by_git_keeps_daemon_sets_from_restarting_pods() -> None:
+    baseline = {"baseline": (("ClusterPolicy/cluster-policy", OLD.version), ("NVIDIADriver/fleet", OLD.version))}
+    seen = reverting(canary(), source=IN_GIT, operator=FORWARD, record={"places": HERE, **baseline})
+    [act] = course_of(seen, careful(**BY_GIT, places=THERE, sets_on_delete=True)).acts
+    assert isinstance(act, RevertCommits)
+    assert act.on_delete == ("ClusterPolicy/cluster-policy",)
+
+
 def test_an_act_carries_the_words_of_its_commit() -> None:
     (act,) = course_of(reverting(canary(), source=IN_GIT, operator=FORWARD), careful(**BY_GIT)).acts
     assert isinstance(act, RevertCommits)

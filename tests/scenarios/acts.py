@@ -1146,7 +1146,12 @@ REPOSITORY_CASES: Final = (
         kind=RevertCommits,
         act=_revert,
         setting=WITH_CANARY,
-        varies={"rollout": "nobody", "commits": ("0" * 40,), "message": Message(body="Somebody said so.")},
+        varies={
+            "rollout": "nobody",
+            "commits": ("0" * 40,),
+            "on_delete": (FILE,),
+            "message": Message(body="Somebody said so."),
+        },
         lands={"message": SAID_IN_COMMIT},
     ),
     Case(

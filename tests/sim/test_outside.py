@@ -104,6 +104,13 @@ def test_a_revert_brings_the_files_back_to_what_they_were_before_all_of_its_comm
     assert back.source.commit_of(PublishStep.REVERT) == "c3"
 
 
+def test_a_revert_leaves_daemon_sets_told_to_restart_nobody_by_themselves() -> None:
+    pushed = done(REPOSITORY, replace(publish(Via.GIT), on_delete=True))
+    revert = RevertCommits(rollout="spring", commits=("c1",), driver=NEW.version)
+    assert (pushed.strategy, done(pushed, revert).strategy) == ("OnDelete", REPOSITORY.strategy)
+    assert done(pushed, replace(revert, on_delete=("ClusterPolicy/cluster-policy",))).strategy == "OnDelete"
+
+
 def test_where_nothing_of_ours_is_there_to_revert_the_step_is_done_without_a_commit() -> None:
     back = done(REPOSITORY, RevertCommits(rollout="spring", commits=("c9",), driver=NEW.version))
     assert back.source is not None

@@ -206,12 +206,16 @@ class GitHome:
         if not commits:
             self._needless[act.step] = seen.head
             return
-        rollout, step, subject, body = self._rollout, act.step.value, act.message.subject, act.message.body
+        is_by_request = self._places.is_by_request and act.step not in _ours(seen)
+        revert = self._repository.propose_revert if is_by_request else self._repository.revert
+        kept: Mapping[str, Edit] = {}
+        if act.on_delete and (path := self._places.published):
+            kept = {path: partial(switched.keeping, act, path)}
         try:
-            if self._places.is_by_request and act.step not in _ours(seen):
-                self._repository.propose(rollout=rollout, step=step, subject=subject, body=body, commits=commits)
-            else:
-                self._repository.revert(rollout=rollout, step=step, subject=subject, body=body, commits=commits)
+            revert(
+                rollout=self._rollout, step=act.step.value, commits=commits, kept=kept,
+                subject=act.message.subject, body=act.message.body,
+            )  # fmt: skip
         except NothingToChange:  # somebody has reverted them by hand
             self._needless[act.step] = seen.head
         except RevertConflict as err:

@@ -202,8 +202,8 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             return outside if is_there else commit(outside, step, versions, switches, strategy)
         case Publish():
             return _write(outside, act)
-        case RevertCommits(commits=commits):
-            return _revert(outside, commits)
+        case RevertCommits():
+            return _revert(outside, act)
         case MarkBad():
             return _mark_bad(outside, act)
         case Promote(tag_base=tag_base):
@@ -302,14 +302,14 @@ def _carrier(operator: OperatorFacts, name: str) -> Carrier | None:
     return next((each for each in operator.carriers if each.name == name), None)
 
 
-def _revert(outside: Outside, commits: Iterable[str]) -> Outside:
+def _revert(outside: Outside, act: RevertCommits) -> Outside:
     if _has(outside, PublishStep.REVERT):
         return outside
     # Each commit named the files as it found them; the oldest of these knew them before us.
-    before = [(files, told, strategy) for name, files, told, strategy in outside.undo if name in set(commits)]
-    if not before:
+    before = next((each for each in outside.undo if each[0] in act.commits), None)
+    if before is None:
         return _without_commit(outside, PublishStep.REVERT)
-    return commit(outside, PublishStep.REVERT, *before[0])
+    return commit(outside, PublishStep.REVERT, *before[1:3], ON_DELETE if act.on_delete else before[3])
 
 
 def _without_commit(outside: Outside, step: PublishStep) -> Outside:

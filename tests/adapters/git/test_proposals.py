@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from seatrial.adapters.git.errors import GitRefused, SetupInvalid
+from seatrial.adapters.git.errors import GitRefused
 from seatrial.adapters.git.proposals import Proposal
 from seatrial.adapters.git.repository import Repository
 from tests.adapters.git.remotes import MATRIX, Bare, git
@@ -85,7 +85,7 @@ def test_a_branch_deleted_with_its_request_is_pushed_again(protected: Bare) -> N
 def test_a_revert_is_proposed_the_same_way(remote: Bare) -> None:
     ours = remote.ours()
     sha = promote(ours)
-    made = ours.propose(rollout="driver-580", step="revert", commits=[sha])
+    made = ours.propose_revert(rollout="driver-580", step="revert", commits=[sha])
     assert (made.branch, made.title) == (
         "seatrial/driver-580/revert",
         'Revert "Promote driver 580.65.06 to production"',
@@ -93,8 +93,3 @@ def test_a_revert_is_proposed_the_same_way(remote: Bare) -> None:
     assert f"This reverts commit {sha}." in made.body
     assert remote.text(commit=made.branch) == MATRIX
     assert remote.head() == sha
-
-
-def test_a_proposal_is_one_thing(remote: Bare) -> None:
-    with pytest.raises(SetupInvalid, match="either edits or commits"):
-        remote.ours().propose(rollout="r", step="s", subject="x")

@@ -85,7 +85,7 @@ def test_every_word_of_a_user_stands_behind_the_end_of_the_options(
         tag=NewTag(base="v1", message="m"),
     )
     ours.propose(rollout="spring", step="fleet", edits={DASHED: lambda _: "c\n"}, subject="c")
-    ours.propose(rollout="spring", step="undo", commits=[first])
+    ours.propose_revert(rollout="spring", step="undo", commits=[first])
     ours.look(rollout="spring", pinned=first)
     assert ours.text_at(first, DASHED) == "b\n"
     ours.texts_under(first, "folder")

@@ -15,14 +15,16 @@ away, because a commit is taken back as a whole. Tests: tests/adapters/files/tes
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from typing import Final
 
 from seatrial.adapters.files import published
 from seatrial.adapters.files import yaml_tree as tree
+from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.published import Found, Page
-from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.at_home import Publish, RevertCommits
 from seatrial.core.model.seen.operators import ON_DELETE
 from seatrial.core.node.progress import is_policy
 
@@ -238,6 +240,16 @@ def carrying(act: Publish, path: str, text: str | None) -> str:
         edited = set_switches(edited, _named_in(edited, resource), told, file=path)
     for resource in (name for name, _ in act.versions if act.on_delete and is_policy(name)):
         edited = set_strategy(edited, _named_in(edited, resource), ON_DELETE, file=path)
+    return edited
+
+
+def keeping(act: RevertCommits, path: str, text: str | None) -> str:
+    """The published file after a revert, with what DaemonSets were told: they restart nobody on the way back either."""
+    edited = text or ""
+    for resource in act.on_delete:
+        # Somebody has rewritten the file meanwhile: the way back is worth more than what it keeps.
+        with contextlib.suppress(EditRefused):
+            edited = set_strategy(edited, _named_in(edited, resource), ON_DELETE, file=path)
     return edited
 
 

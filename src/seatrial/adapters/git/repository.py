@@ -153,13 +153,22 @@ class Repository:
             lambda: self._once(rollout, step, lambda head: self._edited(head, edits, new_files, message), tag)
         )
 
-    def revert(self, *, rollout: str, step: str, commits: Sequence[str], subject: str = "", body: str = "") -> str:
-        """Undo exactly these commits in one new one, pushed; without a subject it gets the one `git revert` gives."""
-        _check_step(rollout, step)
-        _check_commits(commits)
-        return self._clone.within(
-            lambda: self._once(rollout, step, lambda head: self._undone(head, rollout, step, commits, subject, body))
-        )
+    def revert(
+        self,
+        *,
+        rollout: str,
+        step: str,
+        commits: Sequence[str],
+        subject: str = "",
+        body: str = "",
+        kept: Mapping[str, Edit] | None = None,
+    ) -> str:
+        """Undo exactly these commits in one new one, pushed; without a subject it gets the one `git revert` gives.
+
+        `kept` edits files as they are after that: what the commits brought and is to stay.
+        """
+        make = self._undoing(rollout, step, commits, subject, body, kept or {})
+        return self._clone.within(lambda: self._once(rollout, step, make))
 
     def tag(self, *, rollout: str, base: str, commit: str, message: str) -> str:
         """Push an annotated tag and return its name: `base`, or `base.2` and so on where taken; one per rollout."""
@@ -172,27 +181,31 @@ class Repository:
         *,
         rollout: str,
         step: str,
+        edits: Mapping[str, Edit],
         subject: str = "",
         body: str = "",
-        edits: Mapping[str, Edit] | None = None,
-        commits: Sequence[str] = (),
         new_files: Collection[str] = (),
     ) -> Proposal:
-        """Push the same change to a branch of our own, for a person to merge: `edits`, or `commits` to undo."""
+        """Push the same change to a branch of our own, for a person to merge."""
         _check_step(rollout, step)
-        if (edits is None) == (not commits):
-            raise SetupInvalid("A proposal is either edits or commits to undo: name one of the two.")
-        if edits is None:
-            _check_commits(commits)
-            return self._clone.within(
-                lambda: self._proposed(
-                    rollout, step, lambda head: self._undone(head, rollout, step, commits, subject, body)
-                )
-            )
         message = messages.compose(subject, body, messages.trailers(rollout, step))
         return self._clone.within(
             lambda: self._proposed(rollout, step, lambda head: self._edited(head, edits, new_files, message))
         )
+
+    def propose_revert(
+        self,
+        *,
+        rollout: str,
+        step: str,
+        commits: Sequence[str],
+        subject: str = "",
+        body: str = "",
+        kept: Mapping[str, Edit] | None = None,
+    ) -> Proposal:
+        """Push the same revert to a branch of our own, for a person to merge."""
+        make = self._undoing(rollout, step, commits, subject, body, kept or {})
+        return self._clone.within(lambda: self._proposed(rollout, step, make))
 
     def try_push(self, *, rollout: str, step: str, is_by_request: bool = False) -> None:
         """Ask whether a commit of this step could be pushed, and push none; GitRefused where the server says no.
@@ -292,7 +305,23 @@ class Repository:
         self._clone.git("update-index", "--add", "--cacheinfo", f"{mode},{sha},{path}")
         self._clone.git("checkout-index", "--force", "--quiet", "--", path)  # hooks look at the files
 
-    def _undone(self, head: str, rollout: str, step: str, commits: Sequence[str], subject: str, body: str) -> str:
+    def _undoing(
+        self, rollout: str, step: str, commits: Sequence[str], subject: str, body: str, kept: Mapping[str, Edit]
+    ) -> Callable[[str], str]:
+        _check_step(rollout, step)
+        _check_commits(commits)
+        return lambda head: self._undone(head, rollout, step, commits, subject, body, kept)
+
+    def _undone(
+        self,
+        head: str,
+        rollout: str,
+        step: str,
+        commits: Sequence[str],
+        subject: str,
+        body: str,
+        kept: Mapping[str, Edit],
+    ) -> str:
         ordered = self._past.newest_first(head, commits)
         subjects = [
             self._clone.git("show", "--no-patch", "--format=%s", "--end-of-options", sha).line for sha in ordered
@@ -310,6 +339,10 @@ class Repository:
             done = self._clone.attempt("revert", "--no-commit", *mainline, "--end-of-options", sha)
             if not done.is_good:
                 raise self._conflict(done.err, sha, ordered, rollout, step, message)
+        if not self._clone.attempt("diff", "--cached", "--quiet").is_good:
+            tree = self._clone.git("write-tree").line
+            for path, edit in kept.items():
+                self._stage(tree, path, edit, may_create=False)
         return self._write(message, f"Nothing is left to undo of {short(ordered)}: it was undone already")
 
     def _conflict(

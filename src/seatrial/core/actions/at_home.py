@@ -68,6 +68,8 @@ class RevertCommits:
     """The newest first."""
     driver: str
     """Where there are no commits, the version whose promotion is taken back."""
+    on_delete: tuple[str, ...] = ()
+    """ClusterPolicies whose DaemonSets replace no pod by themselves on the way back either: our commits said so."""
     message: Message = field(default=UNSAID, compare=False)
 
     @property

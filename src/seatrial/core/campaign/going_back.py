@@ -109,7 +109,12 @@ def _take_back(view: View) -> Outcome:
         if is_back and not _is_promoted(source):
             return (), ()  # somebody has put the old version there by hand
         return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)
-    act = RevertCommits(rollout=view.name, commits=commits, driver=str(view.intent.target.driver))
+    act = RevertCommits(
+        rollout=view.name,
+        commits=commits,
+        driver=str(view.intent.target.driver),
+        on_delete=publishing.kept_on_delete(view),
+    )
     return view.act(act, HoldCode.REVERT_PENDING)
 
 

@@ -67,6 +67,12 @@ def _is_quiet(view: View, step: PublishStep, resource: str) -> bool:
     return not is_asked or not is_policy(resource) or carrier_of(resource, view.operator).strategy == ON_DELETE
 
 
+def kept_on_delete(view: View) -> tuple[str, ...]:
+    """Resources that stay as they were told when their versions go back: else all nodes that moved restart at once."""
+    is_ours = view.campaign.sets_on_delete and view.campaign.publish is Via.GIT
+    return tuple(name for name, _ in view.record.baseline if is_ours and is_policy(name))
+
+
 def _running(view: View, resource: str) -> str:
     """What most nodes of a resource run that is not the target; empty when all run it."""
     found = Counter(

@@ -219,7 +219,8 @@ def _at_home(action: HomeAct) -> Written:
             where = "git commit" if via is Via.GIT else ", ".join(name for name, _ in versions)
             return Written(where=where, what=_published(action))
         case RevertCommits(commits=commits):
-            return Written(where="git commit", what=f"revert {', '.join(commits)}")
+            kept = f"; update strategy of DaemonSets stays {ON_DELETE}" if action.on_delete else ""
+            return Written(where="git commit", what=f"revert {', '.join(commits)}{kept}")
         case MarkBad(why=why):
             return Written(where="git commit", what=f"mark the entry as bad: {why}")
         case Promote(date=date, tag_base=tag):

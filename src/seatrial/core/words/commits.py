@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import (
@@ -93,10 +93,11 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord, tally: T
             )
         case MarkBad(why=why):
             return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
-        case RevertCommits():
+        case RevertCommits(on_delete=kept):
             return Message(
                 body=_parts(
                     _joined(_because("Reverted", record.why), _mark(intent.campaign, record)),
+                    _KEPT if kept else "",
                     accounts.short(intent, record, tally),
                 )
             )
@@ -108,6 +109,9 @@ def tag_message(intent: Intent, record: CampaignRecord) -> str:
     """The text of the tag: a subject, and what stands behind it."""
     head = f"Driver {intent.target.published} in production since {record.date}"
     return _parts(head, _joined(accounts.evidence(record), accounts.left(record)))
+
+
+_KEPT: Final = "DaemonSets stay OnDelete: with RollingUpdate they would restart the operands of every node that moved."
 
 
 def _what_follows(intent: Intent, record: CampaignRecord) -> str:
