@@ -157,6 +157,10 @@ def test_each_nvidia_driver_speaks_for_its_own_nodes() -> None:
     [
         ({"target": {"driver": "6.x TBD"}}, "spec.target.driver: GPU driver '6.x TBD' is unreadable"),
         (
+            {"target": {"driver": "580.105.08", "dra_driver": "25.8.0"}},
+            "spec.target.dra_driver: no node can go first with it",
+        ),
+        (
             {"limits": {"maxUnavailable": "150%"}},
             "spec.limits.maxUnavailable: maxUnavailable '150%' is more than all of",
         ),

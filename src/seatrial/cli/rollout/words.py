@@ -46,9 +46,12 @@ def component(text: str) -> tuple[str, str]:
     from seatrial.core.compat import versions
     from seatrial.core.compat.matrix import SCHEMES, Component
     from seatrial.core.model.seen.operands import FIELDS
+    from seatrial.core.model.target import NOT_MOVED
 
     name, _, version = text.partition("=")
     known = {each.value for each in FIELDS}
+    if name in NOT_MOVED:
+        raise argparse.ArgumentTypeError(f"{name}: {NOT_MOVED[Component(name)]}")
     if name not in known or not version:
         names = ", ".join(each.value for each in FIELDS)
         raise argparse.ArgumentTypeError(

@@ -12,7 +12,7 @@ Tests: tests/core/test_target.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self, cast
 
@@ -22,6 +22,15 @@ from seatrial.core.compat.versions import DriverVersion, Version
 
 PUBLISHED: Final = (Component.GPU_OPERATOR, *OPERANDS)
 """What a rollout can move beside the driver, by publishing it: operands of the GPU Operator, or its whole release."""
+NOT_MOVED: Final[Mapping[Component, str]] = {
+    Component.DRA_DRIVER: (
+        "no node can go first with it: under a GPUCluster the GPU Operator replaces the DRA plugins of all nodes at "
+        "once (RollingUpdate 100 %, whatever is set), and a chart of its own is upgraded by whoever deploys it. "
+        "Upgrade it beside a rollout; a visit restarts a plugin that is older than its driver, and so does "
+        "`seatrial dra`."
+    ),
+}
+"""Why a component of nodes is moved by no rollout, where people would ask."""
 _BY_HAND: Final = " by hand"
 
 
