@@ -420,6 +420,55 @@ def test_alert_rules_are_understood_by_prometheus() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+NOT_READY = ("SeatrialOperatorNotReadyAsExpected", "SeatrialOperatorNotReady")
+
+
+@pytest.mark.parametrize(
+    ("status", "waiting", "told"),
+    [
+        (1, 0, ()),
+        (1, 3, ()),
+        (0, 3, NOT_READY[:1]),
+        (0, 0, NOT_READY[1:]),
+        (-2, 0, NOT_READY[1:]),
+        (0, None, NOT_READY[1:]),
+    ],
+)
+def test_an_operator_that_is_not_ready_is_explained_where_operands_wait_and_alarms_where_none_does(
+    status: int, waiting: int | None, told: tuple[str, ...], tmp_path: Path
+) -> None:
+    series = {"gpu_operator_reconciliation_status": status, "seatrial_operands_waiting_nodes": waiting}
+    rules = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text(encoding="utf-8"))["groups"][0]["rules"]
+    whole = {rule["alert"]: rule for rule in rules}
+    case = {
+        "rule_files": [str(CHART / "files" / "alerts.yaml")],
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": name, "values": f"{value}x60"} for name, value in series.items() if value is not None
+                ],
+                "alert_rule_test": [
+                    {
+                        "eval_time": "45m",
+                        "alertname": name,
+                        "exp_alerts": [
+                            {"exp_labels": whole[name]["labels"], "exp_annotations": whole[name]["annotations"]}
+                        ]
+                        if name in told
+                        else [],
+                    }
+                    for name in NOT_READY
+                ],
+            }
+        ],
+    }
+    (tmp_path / "case.yaml").write_text(yaml.safe_dump(case), encoding="utf-8")
+    command = (promtool.find_or_get(), "test", "rules", tmp_path / "case.yaml")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name", ["alerts.yaml", "dashboard.json"])
 def test_alerts_and_dashboard_ask_for_series_that_the_controller_has(name: str) -> None:
     text = (CHART / "files" / name).read_text(encoding="utf-8")

@@ -13,11 +13,13 @@ from seatrial.controller.metrics import Metrics
 from seatrial.core.actions.on_nodes import Cordon
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
+from seatrial.sim.operand_pods import carrying, with_operands
 from seatrial_lab.testbed.building import promtool
 from tests import builders
 from tests.builders import NOW, a_ledger, a_node, a_snapshot, an_intent
@@ -122,6 +124,13 @@ def test_every_state_and_code_has_its_series_from_the_first_pass(watched: Watche
     samples = watched.samples()
     assert all(samples[f'seatrial_nodes{{state="{phase}"}}'] == 0 for phase in NodePhase)
     assert all(samples[f'seatrial_holds{{code="{code}"}}'] == 0 for code in HoldCode)
+
+
+def test_nodes_whose_operands_wait_are_counted_since_the_operator_is_not_ready_meanwhile(watched: Watched) -> None:
+    facts = with_operands(builders.a_node("n1").facts, [(Operand.TOOLKIT, "v1.17.8")])
+    behind = NodeSeen(facts=carrying(facts, {"container_toolkit": "v1.18.1"}))
+    watched.take(a_pass(a_snapshot(behind, builders.a_node("n2"))))
+    assert watched.samples()["seatrial_operands_waiting_nodes"] == 1
 
 
 def test_a_campaign_tells_its_phase_and_its_evidence_and_a_plain_rollout_neither(watched: Watched) -> None:
@@ -265,7 +274,7 @@ def test_promtool_finds_nothing_to_complain_of(watched: Watched) -> None:
     watched.take(a_pass(before, at=NOW - 10), a_full_pass())
     families = list(text_string_to_metric_families(watched.metrics.page().decode()))
     assert [family.name for family in families if not family.samples] == []
-    assert len(families) == 6 + 12
+    assert len(families) == 6 + 13
     done = subprocess.run(
         [promtool.find_or_get(), "check", "metrics"], input=watched.metrics.page(), capture_output=True, check=False
     )

@@ -195,6 +195,11 @@ class Metrics:
             yield GaugeMetricFamily(name, meaning, value=value_of(figures))
         yield _by_label("seatrial_nodes", "Nodes by state.", "state", figures.nodes.items())
         yield _by_label("seatrial_holds", "Nodes that are held, by the reason.", "code", figures.holds.items())
+        yield GaugeMetricFamily(
+            "seatrial_operands_waiting_nodes",
+            "Nodes whose operands wait for their turn; meanwhile the ClusterPolicy says notReady, as expected.",
+            value=figures.operands_waiting_count,
+        )
         yield _by_label(
             "seatrial_hold_wait_seconds",
             "How long the node that waits longest has waited, by the reason; counted from when we first saw it where "
