@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from seatrial.core.model.seen.marks import BY_KEY
-from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed import controller_process, repositories, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.neighbours import gate_runs, operator, operator_drivers, syncer
@@ -33,7 +33,8 @@ BY_POOL = (
 KINDS: dict[str, tuple[operator_drivers.NvidiaDriver, ...]] = {"cluster-policy": (), "nvidia-driver": BY_POOL}
 EACH_KIND = [pytest.param(kind, marks=pytest.mark.long if drivers else ()) for kind, drivers in KINDS.items()]
 """As fixtures take them: one kind in every run of the tests, the others are played by `make stories`."""
-PUBLISHED, MATRIX = "cluster/gpu.yaml", "gpu-version-matrix.yaml"
+PUBLISHED, MATRIX = repositories.PUBLISHED, repositories.MATRIX
+make_remote, matrix_of = repositories.make_remote, repositories.matrix_of
 LEASE_SECONDS = 12
 TIMEOUT_SECONDS = 150.0
 Follow: TypeAlias = Callable[[ControlPlane, Place], AbstractContextManager[Engine]]
@@ -85,25 +86,11 @@ class Ground:
 
     def commit(self, subject: str, **files: str) -> str:
         """A person's commit, pushed."""
-        if self.git("ls-remote", "--heads", "origin", "main"):
-            self.git("pull", "--quiet", "--rebase", "origin", "main")
-        for path, text in files.items():
-            (self.work / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.work / path).write_text(text, encoding="utf-8")
-        self.git("add", "-A")
-        self.git("commit", "--quiet", "-m", subject)
-        self.git("push", "--quiet", "origin", "HEAD:main")
-        return self.git("rev-parse", "HEAD").strip()
+        return repositories.commit(self.work, subject, **files)
 
     def remote_log(self) -> list[str]:
         """The subjects of the remote's branch, oldest first."""
-        shown = subprocess.run(
-            ["git", "-C", str(self.remote), "log", "--reverse", "--format=%s", "main"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return shown.stdout.splitlines()
+        return repositories.subjects(self.remote)
 
     def tags(self) -> list[str]:
         shown = subprocess.run(
@@ -139,30 +126,9 @@ class Stage(Ground):
     """Who brings commits into the cluster, where it is a real one."""
 
 
-def matrix_of(current: str, canary: str) -> str:
-    return f"""# What runs, and what is next.
-versions:
-  current:
-    gpu_operator: "v25.3.2"
-    driver: "{current}"
-    status: "production"
-  canary:
-    gpu_operator: "v25.3.2"
-    driver: "{canary}"
-    status: "testing"
-"""
-
-
 def published_of(kind: str, version: str) -> str:
     if kind == "cluster-policy":
-        return f"""apiVersion: nvidia.com/v1
-kind: ClusterPolicy
-metadata:
-  name: cluster-policy
-spec:
-  driver:
-    version: "{version}"  # by the matrix
-"""
+        return repositories.published_policy(version)
     one = """apiVersion: nvidia.com/v1alpha1
 kind: NVIDIADriver
 metadata:
@@ -193,14 +159,6 @@ def rollout_of(name: str, target: str, remote: Path, commit: str, **spec: Any) -
             **spec,
         },
     }
-
-
-def make_remote(remote: Path, work: Path) -> None:
-    """A bare repository, and a person's clone of it."""
-    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote)], check=True)
-    subprocess.run(["git", "clone", "--quiet", str(remote), str(work)], check=True, capture_output=True)
-    for key, value in (("user.name", "An Operator"), ("user.email", "ops@example.org")):
-        subprocess.run(["git", "-C", str(work), "config", key, value], check=True)
 
 
 def pool_of(driver: operator_drivers.NvidiaDriver, node_count: int) -> operator_drivers.NvidiaDriver:

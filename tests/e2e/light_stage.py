@@ -300,20 +300,7 @@ def _is_lost_driver(pod: PodMoment) -> bool:
 
 def a_policy(version: str, *, auto_upgrade: bool = False) -> dict[str, Any]:
     """A ClusterPolicy as the API server takes it, with no more in it than has to be."""
-    some: dict[str, Any] = {"enabled": True}
-    upgrade = {"autoUpgrade": auto_upgrade}
-    return {
-        "apiVersion": "nvidia.com/v1",
-        "kind": "ClusterPolicy",
-        "metadata": {"name": POLICY},
-        "spec": {
-            "operator": {"defaultRuntime": "containerd"},
-            "daemonsets": {},
-            "driver": {"enabled": True, "version": version, "image": "driver", "upgradePolicy": upgrade},
-            "nodeStatusExporter": {},
-            **dict.fromkeys(("toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd"), some),
-        },
-    }
+    return manifests.cluster_policy(POLICY, version, auto_upgrade=auto_upgrade)
 
 
 class PolicyFollower:

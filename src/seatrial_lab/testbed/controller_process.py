@@ -21,6 +21,7 @@ from seatrial_lab.testbed.plane import control_plane
 
 ROLES = ("ClusterRole", "Role")
 
+PROGRAM: Final = ("-m", "seatrial")
 PATIENT_SECONDS: Final = 30
 """How long the lease of a controller is that nobody kills: on a machine that is busy it may wait long for its turn."""
 
@@ -94,13 +95,14 @@ class ControllerProcess:
         environment: Mapping[str, str] | None = None,
         git: Sequence[str] = ("--git-allow", "/"),
         arguments: Sequence[str] = (),
+        program: Sequence[str] = PROGRAM,
     ) -> None:
         """Serves no pages unless told where: many controllers share one machine here. Repositories are folders."""
         self._environment = environment or {}
         self.journal = folder / f"{rollout or 'controller'}.jsonl"
         self.log = folder / f"{rollout or 'controller'}.log"
         self._command = [
-            *(sys.executable, "-m", "seatrial", "controller", "--forever"),
+            *(sys.executable, *program, "controller", "--forever"),
             *("--kubeconfig", str(kubeconfig), *(("--rollout", rollout) if rollout else ())),
             *("--journal", str(self.journal), "--lease-seconds", str(lease_seconds)),
             *("--metrics-bind-address", pages),

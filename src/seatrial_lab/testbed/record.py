@@ -25,6 +25,11 @@ class Record:
         """Return the record with one more program."""
         return replace(self, programs=(*self.programs, program))
 
+    def without(self, name: str) -> "Record":
+        """Return the record without the programs of this name that have ended."""
+        kept = (each for each in self.programs if each.name != name or processes.is_alive(each))
+        return replace(self, programs=tuple(kept))
+
     @property
     def alive(self) -> tuple[processes.Program, ...]:
         """The programs that still run."""

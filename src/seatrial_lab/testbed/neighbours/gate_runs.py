@@ -100,6 +100,10 @@ class GateRuns:
                 self._end(pod)
                 self._seen.add(pod["metadata"]["uid"])
 
+    def forget(self) -> None:
+        """Look at every pod anew: in a cluster that was restored, one may run again that has ended."""
+        self._seen.clear()
+
     def _end(self, pod: dict[str, Any]) -> None:
         labels, name = pod["metadata"]["labels"], pod["metadata"]["name"]
         run = Run(

@@ -330,3 +330,21 @@ def _gpu_pod(name: str, node_selector: Object, gpus: int, termination_seconds: f
 
 def _seconds(duration: float) -> str:
     return f"{duration:g}s"
+
+
+def cluster_policy(name: str, version: str, *, auto_upgrade: bool = False) -> Object:
+    """A ClusterPolicy as the API server takes it, with no more in it than has to be; no operator obeys it by itself."""
+    some: Object = {"enabled": True}
+    upgrade = {"autoUpgrade": auto_upgrade}
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "operator": {"defaultRuntime": "containerd"},
+            "daemonsets": {},
+            "driver": {"enabled": True, "version": version, "image": "driver", "upgradePolicy": upgrade},
+            "nodeStatusExporter": {},
+            **dict.fromkeys(("toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd"), some),
+        },
+    }

@@ -46,8 +46,16 @@ class Boot:
 
     def start_api(self, *more: str) -> None:
         """Start etcd and the API server, and wait until they answer; `more` are further arguments of the latter."""
+        self.start_etcd()
+        self.start_api_server(*more)
+
+    def start_etcd(self) -> None:
+        """Start etcd on the data that is there, and wait until it answers."""
         etcd = self._start("etcd", components.etcd(toolchain.find_etcd(), folder=self._folder, ports=self._ports))
         self._wait(etcd, lambda: _answers(self._ports.etcd_client, "/health"))
+
+    def start_api_server(self, *more: str) -> None:
+        """Start the API server, and wait until it answers."""
         policy = self._folder / "audit-policy.json"
         policy.write_text(json.dumps(audit.POLICY), encoding="utf-8")
         command = components.api_server(
@@ -89,9 +97,16 @@ class Boot:
         self._wait(manager, lambda: self._is_healthy(self._ports.controller_manager, "/healthz"))
         self._wait(scheduler, lambda: self._is_healthy(self._ports.scheduler, "/readyz"))
 
+    @property
+    def ports(self) -> components.Ports:
+        """Where everything listens."""
+        return self._ports
+
     def _start(self, name: str, command: components.Command) -> processes.Program:
         program = processes.start(name, command, folder=self._folder, is_leashed=self.record.is_leashed)
-        self.record = self.record.with_program(program)
+        # Somebody may have added a program meanwhile; one that is started again takes its own place.
+        known = record.load(self._folder) or self.record
+        self.record = known.without(name).with_program(program)
         record.save(self.record)
         return program
 

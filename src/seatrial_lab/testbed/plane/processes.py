@@ -77,6 +77,12 @@ def end(programs: Sequence[Program], *, grace_seconds: float) -> None:
     _wait_gone(left, KILL_TIMEOUT_SECONDS)
 
 
+def kill(program: Program) -> None:
+    """End a program as a power cut would."""
+    _signal([program], signal.SIGKILL)
+    _wait_gone([program], KILL_TIMEOUT_SECONDS)
+
+
 def memory_bytes(program: Program) -> int:
     """Return the resident memory of a program, 0 if it is gone."""
     try:

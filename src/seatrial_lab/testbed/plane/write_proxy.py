@@ -53,13 +53,13 @@ class Write:
     @property
     def kind(self) -> str:
         """What it is about, without names: `PATCH nodes`, `POST pods/eviction`."""
-        parts = _parts(self.path)
+        parts = parts_of(self.path)
         return f"{self.verb} {'/'.join(parts[:1] + parts[2:])}"
 
     @property
     def name(self) -> str:
         """The object's name; empty where the server has yet to learn it."""
-        parts = _parts(self.path)
+        parts = parts_of(self.path)
         return parts[1] if len(parts) > 1 else ""
 
     def __str__(self) -> str:
@@ -139,7 +139,7 @@ class WriteProxy:
 
     async def _answer(self, session: aiohttp.ClientSession, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
-        if not _is_write(request) or self._unmet.intersection(_parts(request.path)[:1]):
+        if not is_write(request) or self._unmet.intersection(parts_of(request.path)[:1]):
             return await self._pass_on(session, request, body)
         # A write that has begun is finished, whatever becomes of its sender.
         return await asyncio.shield(asyncio.create_task(self._meet(session, request, body)))
@@ -148,10 +148,10 @@ class WriteProxy:
         loop = asyncio.get_running_loop()
         write = Write(verb=request.method, path=request.path, body=body)
         if not await loop.run_in_executor(self._threads, self.before, write):
-            return _broken(request)
+            return broken(request)
         async with self._sent(session, request, body) as answer:
             said, code = await answer.read(), answer.status
-            headers = _end_to_end(answer.headers.items())
+            headers = end_to_end(answer.headers.items())
         await loop.run_in_executor(self._threads, self.after, replace(write, code=code))
         return web.Response(status=code, headers=headers, body=said)
 
@@ -159,7 +159,7 @@ class WriteProxy:
         self, session: aiohttp.ClientSession, request: web.BaseRequest, body: bytes
     ) -> web.StreamResponse:
         async with self._sent(session, request, body) as answer:
-            passed = web.StreamResponse(status=answer.status, headers=_end_to_end(answer.headers.items()))
+            passed = web.StreamResponse(status=answer.status, headers=end_to_end(answer.headers.items()))
             with suppress(ConnectionResetError):  # whoever asked is gone
                 await passed.prepare(request)
                 async for part in answer.content.iter_any():
@@ -173,29 +173,32 @@ class WriteProxy:
         return session.request(
             request.method,
             self._server + request.raw_path,
-            headers=_end_to_end(request.headers.items()),
+            headers=end_to_end(request.headers.items()),
             data=body or None,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=START_SECONDS),
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         )
 
 
-def _is_write(request: web.BaseRequest) -> bool:
+def is_write(request: web.BaseRequest) -> bool:
+    """Whether a request changes something."""
     return request.method in _WRITES and "dryRun" not in request.query
 
 
-def _parts(path: str) -> list[str]:
+def parts_of(path: str) -> list[str]:
     """The kind, the name and the subresource that a path of the API is about."""
     parts = path.strip("/").split("/")
     rest = parts[2:] if parts[0] == "api" else parts[3:]
     return rest[2:] if rest[:1] == ["namespaces"] and len(rest) > 2 else rest
 
 
-def _end_to_end(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def end_to_end(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The headers that are not of one connection alone."""
     return {name: value for name, value in headers if name.lower() not in _HOP}
 
 
-def _broken(request: web.BaseRequest) -> web.StreamResponse:
+def broken(request: web.BaseRequest) -> web.StreamResponse:
+    """Break the connection of a request; what is returned reaches nobody."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response(status=503)
