@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,12 @@ explore: $(READY) ## walk every state of larger small worlds, and draw four time
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q
+
+torture: $(READY) ## break campaigns on the real control plane by 200 seeds, 2 to 5 faults each; what was played is not played again (SEEDS=a..b FAULT=name, or each)
+	@$(RUN)/python -m bench.torture $(or $(SEEDS),0..199) --fault "$(FAULT)"
+
+soak: $(READY) ## roll out over 200 nodes for two hours, back to back: memory, open files and tasks of the controller stay flat (SOAK_MINUTES=n)
+	@$(RUN)/python -m bench.soak --minutes $(or $(SOAK_MINUTES),120)
 
 gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (built once)
 	@$(RUN)/python -m pytest tests/gitops -m gitops -q
