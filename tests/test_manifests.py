@@ -105,6 +105,15 @@ def test_who_audits_may_list_what_an_audit_reads_and_change_nothing() -> None:
     assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list"}
 
 
+def test_workloads_of_kueue_may_be_seen_and_patched_only_where_that_was_asked_for() -> None:
+    def granted(**options: Any) -> list[list[str]]:
+        rules = (rule for item in objects(**options) for rule in item.get("rules", ()))
+        return [rule["verbs"] for rule in rules if "workloads" in rule["resources"]]
+
+    assert granted() == []
+    assert granted(has_kueue=True) == [["get", "list", "watch", "patch"]]
+
+
 def test_pods_may_be_changed_only_where_jobs_are_asked_to_save_their_work() -> None:
     """Who may patch a pod may change its image: everywhere, that would be every privileged pod of the cluster."""
 

@@ -65,6 +65,7 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         has_rerolls=True,
         has_campaigns=True,
         has_audits=True,
+        has_kueue=True,
         gates_namespace="seatrial-gates",
         checkpoint_namespaces=["train-a", "train-b"],
     )
@@ -76,9 +77,10 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         "checkpointNamespaces={train-a,train-b}",
         "features.campaigns=true",
         "audit.metricsEvery=15m",
+        "kueue=true",
     )
     (controller,) = [each for each in asked if each["kind"] == "Deployment"]
-    assert "--audit-every=15m" in controller["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {"--audit-every=15m", "--kueue"} <= {*controller["spec"]["template"]["spec"]["containers"][0]["args"]}
     assert rights(asked) == rights(list(yaml.safe_load_all(text)))
 
 

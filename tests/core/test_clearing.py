@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, PauseClients
+from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, PauseClients, WriteNodeRecord
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
@@ -464,6 +464,58 @@ def test_jobs_that_saved_their_work_are_evicted() -> None:
 def test_a_job_that_leaves_already_is_not_asked() -> None:
     node = saving(a_saver(is_terminating=True))
     assert step_node(node, some_orders(), NOW) == waiting(HoldCode.EVICTING, 1800.0, pod="jobs/train-0", count=1)
+
+
+# ── Workloads of Kueue ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def a_queued(number: int = 0, **changes: Any) -> Pod:
+    return a_gpu_pod(number, **({"workload": "job-train"} | changes))
+
+
+def kueue_orders() -> Any:
+    return some_orders(intent=an_intent(checkpoint=Checkpoint(webhook=HOOK, kueue=True)))
+
+
+def ending(until: float, count: int = 1) -> Step:
+    return waiting(HoldCode.KUEUE_PENDING, until, pod="jobs/train-0", count=count, workload="jobs/job-train")
+
+
+def test_workloads_of_kueue_are_suspended_before_anybody_is_evicted() -> None:
+    node = saving(a_queued(0), a_queued(1), a_gpu_pod(2))
+    assert step_node(node, kueue_orders(), NOW) == asking(a_queued(0), a_queued(1), webhook=KUEUE)
+
+
+def test_kueue_is_waited_for_until_it_has_ended_the_pods() -> None:
+    off = a_queued(suspended_for=TOKEN)
+    assert step_node(saving(off), kueue_orders(), NOW) == ending(1500.0)
+    assert step_node(saving(off), kueue_orders(), 1500.0) == evict(off)
+    leaving = replace(off, is_terminating=True)
+    assert step_node(saving(leaving), kueue_orders(), NOW) == waiting(
+        HoldCode.EVICTING, 1800.0, pod="jobs/train-0", count=1
+    )
+
+
+def test_a_workload_that_an_earlier_attempt_suspended_is_suspended_again() -> None:
+    off = a_queued(suspended_for="spring.n1.0")
+    assert step_node(saving(off), kueue_orders(), NOW) == asking(off, webhook=KUEUE)
+
+
+def test_a_job_of_kueue_is_suspended_even_where_it_offers_to_save_its_work_and_the_others_are_asked() -> None:
+    queued, saver = a_queued(0, offers_checkpoint=True, suspended_for=TOKEN), a_saver(1)
+    assert step_node(saving(queued, saver), kueue_orders(), NOW) == asking(saver, webhook=HOOK)
+
+
+def test_nobody_is_suspended_where_nobody_asked_for_it() -> None:
+    assert step_node(saving(a_queued()), some_orders(), NOW) == evict(a_queued())
+
+
+def test_the_time_to_save_begins_where_a_workload_can_be_suspended() -> None:
+    node = a_node("n1", NodePhase.WAIT_FOR_JOBS_REQUIRED, is_cordon_ours=True, pods=(a_queued(),))
+    for orders, is_saving in ((kueue_orders(), True), (some_orders(), False)):
+        action = step_node(node, orders, NOW).action
+        assert isinstance(action, WriteNodeRecord)
+        assert (action.record.phase, action.record.is_saving) == (NodePhase.POD_DELETION_REQUIRED, is_saving)
 
 
 def test_a_job_that_does_not_answer_in_time_is_evicted_without() -> None:

@@ -33,7 +33,7 @@ from seatrial.core.model.gates.compared import Compared, Comparison
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.gates.tenanted import Tenant
-from seatrial.core.model.intent import Domain, Intent, Requestor
+from seatrial.core.model.intent import Checkpoint, Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import JobWait, Share
@@ -214,6 +214,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.OPERANDS_BY_POOL: (
         a_snapshot(waiting(), operator=replace(an_operator(), pools=(A_POOL,))),
         replace(ALONE, target=RELEASE),
+    ),
+    HoldCode.KUEUE_UNSEEN: (
+        replace(a_snapshot(waiting()), kueue_trouble="the controller was not told to watch them"),
+        replace(ALONE, checkpoint=Checkpoint(kueue=True)),
     ),
     HoldCode.UNGUARDED: (replace(a_snapshot(waiting()), is_guarded=False), ALONE),
     HoldCode.LEAVING: (replace(a_snapshot(waiting()), is_deleting=True), ALONE),
@@ -546,6 +550,14 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
             record={"is_saving": True},
         ),
         ALONE,
+    ),
+    HoldCode.KUEUE_PENDING: (
+        admitted(
+            NodePhase.POD_DELETION_REQUIRED,
+            pods=(a_gpu_pod(workload="job-train", suspended_for="spring.n1.1"),),
+            record={"is_saving": True},
+        ),
+        replace(ALONE, checkpoint=Checkpoint(kueue=True)),
     ),
     HoldCode.EVICTING: (evicting(a_gpu_pod(is_terminating=True)), ALONE),
     HoldCode.SLIPPED_IN: (

@@ -38,7 +38,7 @@ from seatrial.ports import Outcome, Sight
 from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
-from seatrial_lab.testbed.nodes import machine_pools
+from seatrial_lab.testbed.nodes import kueue, machine_pools
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare
 from tests.builders import NEW
@@ -110,6 +110,7 @@ def furnished(plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with every definition, our namespaces, and two nodes that say they are ready."""
     controller_process.install(plane)
     maintenance.load_crd(plane)
+    kueue.load_crd(plane)
     namespaces = (NAMESPACE, ELSEWHERE, OPERATORS)
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces])
     plane.apply(
@@ -260,7 +261,8 @@ class ActStage:
             with suppress(errors.NotFound):
                 await self.client.patch(where, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
             await self._delete(where)
-        for path in [path for path in self.placed if "/pods/" in path or "/poddisruptionbudgets/" in path]:
+        beside = ("/pods/", "/poddisruptionbudgets/", "/workloads/")
+        for path in [path for path in self.placed if any(kind in path for kind in beside)]:
             await self._delete(path)
         for pod in [item for item in self.observer.streams[table.PODS].store if item.node in (FIRST, SECOND)]:
             await self._delete(api_path("v1", "pods", namespace=pod.metadata.namespace, name=pod.metadata.name))
@@ -291,7 +293,9 @@ class ActStage:
 
     async def _pod(self, sitter: Sitter) -> None:
         name, namespace = f"{sitter}-{self.number}", _namespace(sitter)
-        resources = {"limits": {"nvidia.com/gpu": "1"}} if sitter in (Sitter.SAVER, Sitter.SERVICE) else {}
+        resources = (
+            {"limits": {"nvidia.com/gpu": "1"}} if sitter in (Sitter.SAVER, Sitter.SERVICE, Sitter.QUEUED) else {}
+        )
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -311,7 +315,18 @@ class ActStage:
         await self._apply(path, body)
         # A budget protects whoever runs, and nobody else.
         running = {"status": {"phase": "Running"}}
-        await self.client.patch(path, running, kind=PatchKind.MERGE, subresource="status")
+        made = await self.client.patch(path, running, Named, kind=PatchKind.MERGE, subresource="status")
+        if sitter is Sitter.QUEUED:
+            await self._workload(name, made.metadata.uid)
+
+    async def _workload(self, pod: str, uid: str) -> None:
+        """What Kueue makes of a pod that it manages by itself."""
+        name = f"pod-{pod}"
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid}
+        metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]}
+        kind = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload"}
+        body = {**kind, "metadata": metadata, "spec": {"queueName": "gpus"}}
+        await self._apply(keys.workload_path(NAMESPACE, name), body)
 
     async def _keeper(self) -> dict[str, Any]:
         """The DaemonSet on its way out, which owns a pod and does nothing with it."""
@@ -350,6 +365,7 @@ class ActStage:
             keys.NVIDIA_DRIVERS: self.observer.streams[table.DRIVERS],
             keys.MACHINE_POOLS: self.observer.streams[table.MACHINE_POOLS],
             keys.maintenances_path(NAMESPACE): self.observer.streams[table.MAINTENANCES],
+            keys.workload_path(NAMESPACE, "")[:-1]: self.observer.streams[table.WORKLOADS],
             **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},
         }
         for path, version in self.placed.items():
@@ -412,6 +428,7 @@ async def opened(
             rollout=rollout,
             on_fault=_fail,
             home=ELSEWHERE,
+            has_kueue=True,
             # A record may name places that nobody is to look at here.
             source=keeper.facts if remote is not None else lambda: None,
         )

@@ -22,6 +22,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_nodes import (
+    KUEUE,
     AskCheckpoint,
     Cordon,
     EvictPods,
@@ -90,6 +91,8 @@ class Sitter(StrEnum):
     PLUGIN = "plugin"
     SAVER = "saver"
     """Holds a GPU, and offers to save its work."""
+    QUEUED = "queued"
+    """Holds a GPU, and belongs to a Workload of Kueue."""
     SERVICE = "service"
     """Holds a GPU."""
 
@@ -600,6 +603,17 @@ async def _asked_about(look: Look, _act: AskCheckpoint) -> object:
     return look.asked()[-1]["node"]
 
 
+def _suspend(seen: Snapshot) -> Action:
+    return AskCheckpoint(node=FIRST, attempt=1, pods=(pod(seen, Sitter.QUEUED),), token="spring.act-1.1", webhook=KUEUE)
+
+
+async def _suspended_for(look: Look, act: AskCheckpoint) -> object:
+    (queued,) = act.pods
+    found = await look.stored(keys.workload_path(queued.namespace, queued.workload))
+    node: str = found["metadata"]["annotations"][keys.SUSPENDED_FOR_ANNOTATION]
+    return node if found["spec"]["active"] is False else "nobody: it is active"
+
+
 def restarting(operand: Operand, sitter: Sitter, other: Operand) -> Case:
     def act(seen: Snapshot) -> Action:
         return _restart(seen, operand)
@@ -670,6 +684,14 @@ POD_CASES: Final = (
         webhook=WEBHOOK,
         setting=Setting(sitters=BOTH, is_unsaved=True),
         pods=_service,
+    ),
+    Case(
+        name="AskCheckpoint by Kueue",
+        kind=AskCheckpoint,
+        act=_suspend,
+        setting=Setting(sitters=(Sitter.QUEUED, Sitter.SERVICE)),
+        varies={"pods": _service, "token": "spring.act-1.2", "webhook": ""},
+        lands={"node": Landing(says=lambda act: act.node, found=_suspended_for)},
     ),
     Case(
         name="EvictPods",

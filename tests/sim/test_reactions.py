@@ -260,6 +260,7 @@ CLIENT = Pod(
 SAME = replace(NEW, digest="same")
 EIGHT, NONE, SEVEN = (GpuOffer(resources=((GPU, count),)) for count in (8, 0, 7))
 COUNTED = {COUNT_LABEL: "8"}
+SUSPENDED = a_gpu_pod(3, workload="job-train", suspended_for="t")
 ASKED = replace(SAVING, checkpoint_asked="t")
 READY = replace(OURS, is_ready=True, resource_version="2")
 LEAVING: dict[str, Any] = {"maintenance": replace(OURS, is_deleting=True), "is_cordoned": True}
@@ -278,6 +279,14 @@ LEAVING: dict[str, Any] = {"maintenance": replace(OURS, is_deleting=True), "is_c
         ("work is saved", {"pods": (ASKED,)}, HEALTHY, {"pods": (replace(ASKED, checkpoint_saved="t"),)}),
         ("work is saved", {"pods": (ASKED,)}, Fate(is_work_unsaved=True), None),
         ("work is saved", {"pods": (SAVING,)}, HEALTHY, None),
+        (
+            "Kueue ends pods",
+            {"pods": (SUSPENDED, JOB)},
+            HEALTHY,
+            {"pods": (replace(SUSPENDED, is_terminating=True), JOB)},
+        ),
+        ("Kueue ends pods", {"pods": (SUSPENDED,)}, Fate(is_work_unsaved=True), None),
+        ("Kueue ends pods", {"pods": (JOB,)}, HEALTHY, None),
         ("paused clients leave", {"pods": (CLIENT,), "labels": {DEPLOY: PAUSED}}, HEALTHY, {"pods": ()}),
         ("paused clients leave", {"pods": (CLIENT, JOB), "labels": {DEPLOY: "true"}}, HEALTHY, None),
         ("clients come back", {"labels": {DEPLOY: "true"}}, HEALTHY, {"pods": (CLIENT,)}),

@@ -43,6 +43,7 @@ from seatrial.controller import health, leading
 from seatrial.controller.beside.auditor import Auditor
 from seatrial.controller.beside.pacer import Pacer
 from seatrial.controller.beside.reroller import Reroller
+from seatrial.controller.beside.resumer import Resumer
 from seatrial.controller.beside.watchman import LOOK_SECONDS, Watchman
 from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
@@ -101,6 +102,8 @@ class Settings:
     """Where DRA plugins run, beside the operator's namespace; none for where their charts put them."""
     reroll_namespaces: tuple[str, ...] = ()
     """Where DRA plugins are restarted that outlived a driver, whoever brought it; nowhere unless told."""
+    has_kueue: bool = False
+    """Whether Workloads of Kueue are watched, and those that we switched off are switched on again."""
     git: GitSettings
     watcher: Watcher | None = None
     """Who tells what a monitoring system has seen; None where we were told of none."""
@@ -276,6 +279,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             is_uninstalling=settings.is_uninstalling,
             suite_image=settings.suite_image,
             report_url=settings.report_url,
+            has_kueue=settings.has_kueue,
         )
     )
     recorder = await stack.enter_async_context(
@@ -333,6 +337,9 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     stack.push_async_callback(router.drain, DRAIN_SECONDS)
     pacer = Pacer(sights.client, observer, log, is_leader=is_leader, tell=life.endings.tell)
     await stack.enter_async_context(pacer)
+    if life.settings.has_kueue:
+        resumer = Resumer(sights.client, observer, log, is_leader=is_leader, tell=life.endings.tell)
+        await stack.enter_async_context(resumer)
     if life.settings.reroll_namespaces and not life.settings.once:
         await stack.enter_async_context(_reroller(life, sights))
     if life.settings.audit_seconds is not None and not life.settings.once:

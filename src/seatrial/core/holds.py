@@ -30,6 +30,7 @@ class HoldCode(StrEnum):
     ROLLS_BY_ITSELF = "rolls-by-itself"
     OPERANDS_DELEGATED = "operands-delegated"
     OPERANDS_BY_POOL = "operands-by-pool"
+    KUEUE_UNSEEN = "kueue-unseen"
     LEAVING = "leaving"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
@@ -131,6 +132,7 @@ class HoldCode(StrEnum):
     PODS_UNHEARD = "pods-unheard"
     JOBS_RUNNING = "jobs-running"
     CHECKPOINT_PENDING = "checkpoint-pending"
+    KUEUE_PENDING = "kueue-pending"
     EVICTING = "evicting"
     SLIPPED_IN = "slipped-in"
     EVICTION_BLOCKED = "eviction-blocked"

@@ -24,6 +24,7 @@ from seatrial.core.actions.of_campaigns import (
     StartProbe,
 )
 from seatrial.core.actions.on_nodes import (
+    KUEUE,
     AskCheckpoint,
     EvictPods,
     NodeAct,
@@ -193,6 +194,8 @@ def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
             return any(pod.uid in granted and not pod.is_terminating for pod in facts.pods)
         case AskCheckpoint(token=token, webhook=webhook):
             granted = _granted(action.pods, outcome)
+            if webhook == KUEUE:
+                return any(pod.uid in granted and pod.suspended_for != token for pod in facts.pods)
             # A pod shows that it was asked; a webhook that has answered leaves only the saved work to see.
             told = [
                 pod.checkpoint_saved if webhook else pod.checkpoint_asked for pod in facts.pods if pod.uid in granted

@@ -2,7 +2,7 @@
 
     a step by commit      MatrixHome           commits, reverts, marks, promotions and their tags
     StartProbe            Measurer
-    AskCheckpoint         CheckpointWebhook    where the job names one; its yes is written down by the cluster
+    AskCheckpoint         CheckpointWebhook    where one is named; its yes is written down by the cluster
     everything else       Cluster
 
 Law of this file: it knows where an act goes, and nothing of what it does there. Every port tries once and says how it
@@ -21,7 +21,7 @@ from typing import Final
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.actions.on_nodes import AskCheckpoint
+from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint
 from seatrial.core.model.campaign import Via
 from seatrial.ports import CheckpointWebhook, Cluster, MatrixHome, Measurer, Outcome, Result
 
@@ -95,7 +95,7 @@ class Router:
                 return await routes.home.do(action)
             case StartProbe():
                 return await routes.measurer.measure(action)
-            case AskCheckpoint(webhook=address) if address:
+            case AskCheckpoint(webhook=address) if address and address != KUEUE:
                 answer = await routes.webhook.ask(action)
                 if answer.result is not Result.DONE:
                     return answer

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from seatrial.core.actions.on_nodes import (
+    KUEUE,
     AskCheckpoint,
     Cordon,
     EvictPods,
@@ -92,6 +93,10 @@ def _evict(node: NodeSeen, uids: set[str], fate: Fate) -> NodeSeen | Refused:
 
 def _ask(node: NodeSeen, act: AskCheckpoint, fate: Fate) -> NodeSeen | Refused:
     asked = {pod.uid for pod in act.pods}
+    if act.webhook == KUEUE:
+        off = {pod.uid for pod in node.facts.pods if pod.uid in asked and pod.workload}
+        pods = tuple(replace(pod, suspended_for=act.token) if pod.uid in off else pod for pod in node.facts.pods)
+        return replace(node, facts=replace(node.facts, pods=pods))
     if not act.webhook:
         pods = tuple(replace(pod, checkpoint_asked=act.token) if pod.uid in asked else pod for pod in node.facts.pods)
         return replace(node, facts=replace(node.facts, pods=pods))

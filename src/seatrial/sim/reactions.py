@@ -65,6 +65,14 @@ def work_is_saved(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | 
     return replace(facts, pods=pods) if pods != facts.pods else None
 
 
+def kueue_ends_pods(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """Kueue ends the pods of a Workload that is switched off."""
+    if fate.is_work_unsaved:
+        return None
+    pods = tuple(replace(pod, is_terminating=pod.is_terminating or bool(pod.suspended_for)) for pod in facts.pods)
+    return replace(facts, pods=pods) if pods != facts.pods else None
+
+
 def paused_clients_leave(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
     """DaemonSets take their pods away from a node whose deploy label is paused."""
     staying = tuple(pod for pod in facts.pods if PAUSED not in facts.labels.get(pod.deploy_label, ""))
@@ -184,6 +192,7 @@ REACTIONS: Final[Mapping[str, Reaction]] = {
     "pods leave": pods_leave,
     "job finishes": job_finishes,
     "work is saved": work_is_saved,
+    "Kueue ends pods": kueue_ends_pods,
     "paused clients leave": paused_clients_leave,
     "clients come back": clients_come_back,
     "driver pod replaced": driver_pod_replaced,

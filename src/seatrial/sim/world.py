@@ -17,7 +17,7 @@ from typing import Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
-from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.gates.gate import Measurement
@@ -51,6 +51,7 @@ DELAYS: Final[Mapping[str, Delay]] = {
     "pods leave": Delay(seconds=30, jitter_seconds=30),
     "job finishes": Delay(seconds=900, jitter_seconds=900),
     "work is saved": Delay(seconds=60, jitter_seconds=60),
+    "Kueue ends pods": Delay(seconds=2, jitter_seconds=3),
     "paused clients leave": Delay(seconds=5, jitter_seconds=5),
     "clients come back": Delay(seconds=5, jitter_seconds=5),
     "driver pod replaced": Delay(seconds=2, jitter_seconds=1),
@@ -277,7 +278,7 @@ class World:
     def _fate_of_act(self, action: NodeAct) -> Fate:
         """What is in store for the node of an act; whoever asks a webhook hears of it only when the work is saved."""
         fate = self._fate(action.node)
-        if not isinstance(action, AskCheckpoint) or not action.webhook:
+        if not isinstance(action, AskCheckpoint) or action.webhook in ("", KUEUE):
             return fate
         if action.token not in self._saved_at:
             self._saved_at[action.token] = self.time + self._drawn("work is saved")

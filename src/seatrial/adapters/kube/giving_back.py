@@ -1,5 +1,7 @@
 """Takes our marks off nodes: every label and annotation under our own name, and those for neighbours that we set.
 
+Workloads of Kueue that we switched off are switched on again, whatever their node waits for: nobody would do it later.
+
     a node ─▶ core/survey/adoption/giving_back.py: do they go? ─▶ one PATCH, of the very version that was looked at
                                         they stay, and say why ─▶ likewise, of the marks for neighbours alone
 
@@ -21,6 +23,7 @@ from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, records
+from seatrial.adapters.kube.writing import workloads
 from seatrial.core.deciding import neighbours
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.seen import marks
@@ -43,6 +46,8 @@ class GivenBack:
     cleaned: list[str] = field(default_factory=list)
     kept: dict[str, str] = field(default_factory=dict)
     """Nodes that keep them, and why."""
+    resumed: list[str] = field(default_factory=list)
+    """Workloads of Kueue that we had switched off."""
 
 
 class MarkedNodes(FleetObserver):
@@ -66,6 +71,9 @@ class MarkedNodes(FleetObserver):
             if isinstance(answer, BaseException):
                 raise answer
         found.cleaned.sort()
+        for each in await workloads.suspended(self._client):
+            if is_trial or await workloads.switch_on(self._client, each):
+                found.resumed.append(each.full_name)
         return found
 
     async def _one(

@@ -65,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="restart DRA plugins of this namespace that are older than their node's driver, whoever upgraded it; "
         "repeatable (only on nodes that a rollout upgrades)",
     )
+    rare.add_argument(
+        "--kueue",
+        action="store_true",
+        help="watch Workloads of Kueue: rollouts with spec.checkpoint.kueue suspend them before their pods leave",
+    )
     parser.add_argument(
         "--audit-every",
         type=span,
@@ -336,6 +341,7 @@ def run(args: argparse.Namespace) -> int:
         once=args.once,
         dra_namespaces=tuple(sorted({*args.dra_namespace, *args.dra_reroll})),
         reroll_namespaces=tuple(sorted(set(args.dra_reroll))),
+        has_kueue=args.kueue,
         git=git,
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,

@@ -46,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--audit", action="store_true", help="with the rights that `seatrial controller --audit-every` needs besides"
     )
     parser.add_argument(
+        "--kueue", action="store_true", help="with the rights that `seatrial controller --kueue` needs besides"
+    )
+    parser.add_argument(
         "--checkpoint-namespace",
         type=_namespace,
         action="append",
@@ -77,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         has_rerolls=args.dra_reroll,
         has_campaigns=args.canary,
         has_audits=args.audit,
+        has_kueue=args.kueue,
         gates_namespace=args.gates_namespace,
         checkpoint_namespaces=args.checkpoint_namespace,
     )

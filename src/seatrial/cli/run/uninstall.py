@@ -128,9 +128,13 @@ def _announce(rollouts: tuple[Guarded, ...], found: GivenBack) -> None:
         print(f"Node {name}, if it stays as it is now, would keep our labels and annotations: {why}.")
     if not found.cleaned and not found.kept:
         print("No node has a mark of ours.")
+    if found.resumed:
+        print(f"{number_of(len(found.resumed), 'Workload')} of Kueue would be active again: {a_few(found.resumed)}.")
 
 
 def _tell(found: GivenBack) -> None:
     print(f"{number_of(len(found.cleaned), 'node')} lost our labels and annotations.")
+    if found.resumed:
+        print(f"{number_of(len(found.resumed), 'Workload is', 'Workloads are')} active again: {a_few(found.resumed)}.")
     for name, why in sorted(found.kept.items()):
         print(f"Node {name} stays as it is: {why}.")

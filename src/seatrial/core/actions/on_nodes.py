@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.marks import Mark
@@ -33,6 +33,10 @@ class Request(StrEnum):
     UPGRADE = "upgrade-requested"
     SAFE_LOAD = "wait-for-safe-load"
     ACCEPT_LOSS = "accept-loss"
+
+
+KUEUE: Final = "kueue"
+"""In the place of a webhook: Kueue ends the pods, since their Workload is switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +104,7 @@ class AskCheckpoint(_OfAttempt):
     token: str
     """What the answer has to repeat, so that an old answer is not taken for one to this question."""
     webhook: str = ""
+    """Who is asked; empty for the pods themselves, KUEUE for their Workloads, which are switched off."""
 
     @property
     def id(self) -> str:

@@ -45,7 +45,13 @@ from seatrial.core.text.names import a_few, number_of
 
 WHY: Final = "the rollout was deleted"
 NO_MATTER: Final = frozenset(
-    {HoldCode.TARGET_NOT_PUBLISHED, HoldCode.NOBODY_MOVES, HoldCode.UNGUARDED, HoldCode.ROLLS_BY_ITSELF}
+    {
+        HoldCode.TARGET_NOT_PUBLISHED,
+        HoldCode.NOBODY_MOVES,
+        HoldCode.UNGUARDED,
+        HoldCode.ROLLS_BY_ITSELF,
+        HoldCode.KUEUE_UNSEEN,
+    }
 )
 """Reasons to stop a rollout that do not stop it from leaving: nobody starts, and its own nodes are let go."""
 SETTLED: Final = frozenset({HoldCode.LEAVING, HoldCode.RECORD_UNREADABLE, HoldCode.RECORD_EDITED})

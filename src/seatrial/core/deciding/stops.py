@@ -43,6 +43,7 @@ STOPS: Final = (
     HoldCode.ROLLS_BY_ITSELF,
     HoldCode.OPERANDS_DELEGATED,
     HoldCode.OPERANDS_BY_POOL,
+    HoldCode.KUEUE_UNSEEN,
     HoldCode.STALE_VIEW,
     HoldCode.JOURNAL_UNWRITABLE,
     HoldCode.TARGET_NOT_PUBLISHED,
@@ -76,6 +77,8 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
+    if seen.kueue_trouble and intent.checkpoint.kueue:
+        return hold(intent.rollout, HoldCode.KUEUE_UNSEEN, why=seen.kueue_trouble)
     if seen.journal_trouble:
         return hold(intent.rollout, HoldCode.JOURNAL_UNWRITABLE, why=seen.journal_trouble)
     # A campaign publishes by itself, scope by scope, and says what it waits for.

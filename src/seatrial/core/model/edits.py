@@ -126,6 +126,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "retries.max": _at_once("Nodes that have failed are tried again as often as it says now."),
     "retries.pauseSeconds": _at_once("The pause counts from when the node failed."),
     "checkpoint.timeoutSeconds": _at_once("Counts from when the pods were asked."),
+    "checkpoint.kueue": _next("Workloads of pods that are to leave from now on are suspended, or not."),
     "checkpoint.webhook": _next("Pods that are asked from now on are asked there."),
     "maintenance.requestorID": _MAINTENANCE,
     "maintenance.namespace": _MAINTENANCE,

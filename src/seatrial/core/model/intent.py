@@ -73,6 +73,8 @@ class Checkpoint:
     timeout_seconds: float = 600.0
     webhook: str = ""
     """Who is asked; empty asks the pod itself, by annotation."""
+    kueue: bool = False
+    """Whether Workloads of Kueue are switched off first, so that Kueue ends their pods and queues them again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, PauseClients
+from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, PauseClients
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
@@ -71,7 +71,7 @@ def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     seconds = jobs.timeout_seconds
     deadline = deadline_of(record_of(node), orders, seconds) if seconds else None
     if not running or (deadline is not None and now >= deadline):
-        is_saving = any(pod.offers_checkpoint for pod in users(node.facts))
+        is_saving = any(_hook(pod, orders) is not None for pod in users(node.facts))
         return open_phase(node, NodePhase.POD_DELETION_REQUIRED, now, is_saving=is_saving)
     return Step(
         hold=hold(
@@ -238,31 +238,46 @@ def _step_saving(
     """Have jobs save their work; None when all have, or their time is up, or none offers to."""
     token = checkpoint_token(node, orders)
     unsaved = [
-        pod for pod in leaving if pod.offers_checkpoint and not pod.is_terminating and pod.checkpoint_saved != token
+        pod
+        for pod in leaving
+        if _hook(pod, orders) is not None and not pod.is_terminating and pod.checkpoint_saved != token
     ]
     if not unsaved or now >= deadline:
         return None
-    webhook = orders.intent.checkpoint.webhook
-    due = tuple(pod for pod in unsaved if _is_due(pod, token, webhook, orders, now))
+    due = [pod for pod in unsaved if _is_due(pod, token, orders, now)]
     if due:
+        webhook = _hook(due[0], orders) or ""
+        together = tuple(pod for pod in due if _hook(pod, orders) == webhook)
         attempt = record_of(node).attempt
-        return Step(action=AskCheckpoint(node=node.name, attempt=attempt, pods=due, token=token, webhook=webhook))
-    again = [retry_at(orders.rebuffs[pod.uid]) for pod in unsaved if webhook and pod.uid in orders.rebuffs]
+        return Step(action=AskCheckpoint(node=node.name, attempt=attempt, pods=together, token=token, webhook=webhook))
+    again = [retry_at(orders.rebuffs[pod.uid]) for pod in unsaved if _hook(pod, orders) and pod.uid in orders.rebuffs]
+    ending = next((pod for pod in unsaved if _hook(pod, orders) == KUEUE), None)
+    told: dict[str, object] = {"pod": unsaved[0].full_name, "count": len(unsaved)}
+    told |= {"token": token} if ending is None else {"workload": f"{ending.namespace}/{ending.workload}"}
     return Step(
         hold=hold(
             node.name,
-            HoldCode.CHECKPOINT_PENDING,
+            HoldCode.CHECKPOINT_PENDING if ending is None else HoldCode.KUEUE_PENDING,
+            told,
             since=record_of(node).entered_at,
             until=min([deadline, *again]),
-            pod=unsaved[0].full_name,
-            count=len(unsaved),
-            token=token,
         )
     )
 
 
-def _is_due(pod: Pod, token: str, webhook: str, orders: Orders, now: Instant) -> bool:
+def _hook(pod: Pod, orders: Orders) -> str | None:
+    """Who is asked before a pod is evicted: Kueue, a webhook, the pod itself (empty); None for nobody."""
+    checkpoint = orders.intent.checkpoint
+    if checkpoint.kueue and pod.workload:
+        return KUEUE
+    return checkpoint.webhook if pod.offers_checkpoint else None
+
+
+def _is_due(pod: Pod, token: str, orders: Orders, now: Instant) -> bool:
     """Whether to ask: a pod is asked once, a webhook until it says that the work is saved."""
-    if not webhook:
+    hook = _hook(pod, orders)
+    if hook == KUEUE and pod.suspended_for == token:
+        return False
+    if not hook:
         return pod.checkpoint_asked != token
     return pod.uid not in orders.rebuffs or now >= retry_at(orders.rebuffs[pod.uid])

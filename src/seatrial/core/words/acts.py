@@ -31,6 +31,7 @@ from seatrial.core.actions.of_campaigns import (
     StartProbe,
 )
 from seatrial.core.actions.on_nodes import (
+    KUEUE,
     AskCheckpoint,
     Cordon,
     EvictPods,
@@ -115,6 +116,12 @@ def on_node(action: NodeAct) -> OnNode:
         case EvictPods(node=node, pods=pods):
             return OnNode(where=f"pods of node/{node}", what=f"evict {_names(pods)}", failed=f"{EVICTION_FAILED}, ")
         case AskCheckpoint(node=node, pods=pods, webhook=webhook):
+            if webhook == KUEUE:
+                return OnNode(
+                    where=f"workloads of node/{node}",
+                    what=f"suspend {', '.join(sorted({f'{pod.namespace}/{pod.workload}' for pod in pods}))}",
+                    failed="Failed to suspend Workloads of pods on the node, ",
+                )
             by = f" through {webhook}" if webhook else ""
             return OnNode(
                 where=f"pods of node/{node}",

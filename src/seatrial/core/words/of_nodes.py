@@ -110,6 +110,10 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "A job answers with the annotation seatrial.dev/checkpoint-saved={token} on its pod; "
         "when the time is up it is evicted anyway.",
     ),
+    HoldCode.KUEUE_PENDING: says(
+        "waiting for Kueue to end {pods_text}: Workload {workload} is suspended (spec.active: false)",
+        "It is made active again when the node is done or has failed. When the time is up the pods are evicted anyway.",
+    ),
     HoldCode.EVICTING: says("waiting for {pods_text} to leave", "Nothing to do unless a pod hangs in Terminating."),
     HoldCode.SLIPPED_IN: says(
         "somebody uncordoned the node while its driver was replaced, and {pods_text} started there; validation "

@@ -77,6 +77,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "publish both",
         "Leave {components} out of spec.target.",
     ),
+    HoldCode.KUEUE_UNSEEN: says(
+        "spec.checkpoint.kueue has Workloads of Kueue suspended before their pods leave, and they cannot be seen: "
+        "{why}",
+        "Start the controller with --kueue and grant the rights of `seatrial manifests rbac --kueue` (kueue: true in "
+        "the chart); or remove spec.checkpoint.kueue, and their pods are evicted.",
+    ),
     HoldCode.UNGUARDED: says(
         "the rollout does not have our finalizer yet ({why}), and nothing is written before that: deleting it would "
         "leave our marks behind",

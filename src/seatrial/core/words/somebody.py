@@ -20,6 +20,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.ROLLS_BY_ITSELF,
         HoldCode.OPERANDS_DELEGATED,
         HoldCode.OPERANDS_BY_POOL,
+        HoldCode.KUEUE_UNSEEN,
         HoldCode.JOURNAL_UNWRITABLE,
         HoldCode.TARGET_NOT_PUBLISHED,
         HoldCode.AFTER_UNDONE,

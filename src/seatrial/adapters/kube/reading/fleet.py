@@ -103,6 +103,7 @@ class Fleet:
             requestor=self._requestor,
             of=About(self._streams, name),
             claim=self._find_claim,
+            workload=self._find_workload,
             warnings=self._find_warnings,
         )
         facts = project.node_facts(item, around.of(table.PODS), around)
@@ -116,6 +117,11 @@ class Fleet:
     def _find_claim(self, namespace: str, name: str) -> Claim | None:
         item = self._streams.get(table.CLAIMS, (namespace, name))
         return item.claim if item else None
+
+    def _find_workload(self, pod: items.PodItem) -> items.WorkloadItem | None:
+        owners = (pod.metadata.uid, pod.owner_uid)
+        found = (self._streams.under(table.WORKLOADS, table.WORKLOADS_BY_OWNER, owner) for owner in owners if owner)
+        return next((item for some in found for item in some), None)
 
     def _find_warnings(self, pod: str) -> Iterable[items.WarningItem]:
         return self._streams.under(table.WARNINGS, table.WARNINGS_BY_POD, pod)

@@ -27,6 +27,7 @@ from seatrial.core.model.seen.nodes import Loaded, Maintenance
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.seen.problems import Problem, is_problem
+from seatrial.core.model.seen.workloads import Suspended
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 
@@ -148,6 +149,18 @@ class ClaimItem:
 
     metadata: Meta
     claim: consumers.Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadItem:
+    """One Workload of Kueue that is active, or that we switched off."""
+
+    metadata: Meta
+    owners: tuple[str, ...]
+    """The uids of the Job, or of the pods, that it stands for."""
+    pods: tuple[str, ...] = ()
+    """The names of the pods, where it stands for pods."""
+    suspended: Suspended | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,6 +319,25 @@ def daemon_set_item(found: kinds.DaemonSet) -> DaemonSetItem | None:
         return None
     is_rolling = found.spec.update_strategy.type != "OnDelete"
     return DaemonSetItem(metadata=meta_of(found.metadata), operand=operand, is_rolling=is_rolling)
+
+
+def workload_item(found: kinds.Workload) -> WorkloadItem | None:
+    """Keep whom a Workload stands for, and whether it is off by us; None where somebody else switched it off."""
+    meta, notes = found.metadata, found.metadata.annotations
+    token, node = notes.get(keys.SUSPENDED_BY_ANNOTATION, ""), notes.get(keys.SUSPENDED_FOR_ANNOTATION, "")
+    is_off = found.spec.active is False
+    if is_off and not token:
+        return None
+    kept = meta_of(meta)
+    suspended = Suspended(
+        namespace=kept.namespace, name=kept.name, node=intern(foreign.line(node)), token=foreign.line(token)
+    )
+    return WorkloadItem(
+        metadata=kept,
+        owners=tuple(intern(each.uid) for each in meta.owner_references),
+        pods=tuple(each.name for each in meta.owner_references if each.kind == "Pod"),
+        suspended=suspended if token else None,
+    )
 
 
 def claim_item(claim: kinds.ResourceClaim) -> ClaimItem:

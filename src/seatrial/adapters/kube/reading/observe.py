@@ -29,6 +29,7 @@ from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.workloads import Suspended
 from seatrial.ports import Sight
 
 __all__ = ["KubeObserver", "RolloutUnclear"]
@@ -54,6 +55,7 @@ class KubeObserver(FleetObserver):
         is_uninstalling: bool = False,
         suite_image: str = "",
         report_url: str = "",
+        has_kueue: bool = False,
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd.
 
@@ -67,10 +69,12 @@ class KubeObserver(FleetObserver):
 
         With `is_uninstalling` every rollout is left: seatrial itself goes.
 
+        With `has_kueue` Workloads of Kueue are watched.
+
         `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         super().__init__(
             client,
-            table.ROLLOUT,
+            (*table.ROLLOUT, table.WORKLOADS) if has_kueue else table.ROLLOUT,
             namespace=namespace,
             on_fault=on_fault,
             home=home,
@@ -93,6 +97,7 @@ class KubeObserver(FleetObserver):
         self._rights = rights
         self._is_uninstalling = is_uninstalling
         self._has_campaign = False
+        self._has_kueue = has_kueue
 
     async def wait_synced(self, timeout_seconds: float) -> None:
         """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
@@ -137,6 +142,7 @@ class KubeObserver(FleetObserver):
                 is_guarded=keys.FINALIZER in rollout.metadata.finalizers,
                 is_deleting=rollout.metadata.deletion_timestamp is not None,
                 is_uninstalling=self._is_uninstalling,
+                kueue_trouble=self._kueue_trouble() if intent.checkpoint.kueue else "",
             )
             if intent.campaign is not None:
                 self._open_campaign()
@@ -168,6 +174,21 @@ class KubeObserver(FleetObserver):
             machine_pools=tuple(pools.facts_of(item, name) for item in machine_pools),
             predecessor=self._rollouts.phase_of(intent.campaign.after if intent.campaign is not None else ""),
         )
+
+    def suspended(self) -> tuple[Suspended, ...]:
+        """The Workloads of Kueue that we switched off, in a fixed order."""
+        found = (item.suspended for item in self.streams[table.WORKLOADS].store if item.suspended is not None)
+        return tuple(sorted(found, key=lambda each: each.full_name))
+
+    def _kueue_trouble(self) -> str:
+        """Why Workloads cannot be seen; empty where they are."""
+        stream = self.streams[table.WORKLOADS]
+        if not self._has_kueue:
+            return "the controller was not told to watch them"
+        error = stream.state.last_error
+        if isinstance(error, errors.NotFound):
+            return "the cluster does not know the kind workloads.kueue.x-k8s.io"
+        return str(error) if error is not None else ""
 
     def _denied(self) -> tuple[str, ...] | None:
         """What we may not do; None while that is being asked. Who only looks does not ask."""

@@ -116,6 +116,7 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
     return PodItem(
         metadata=kept,
         node=intern(pod.spec.node_name),
+        owner_uid=intern(controller_of(meta.owner_references).uid),
         facts=Pod(
             namespace=kept.namespace,
             name=kept.name,

@@ -17,6 +17,7 @@ from seatrial.adapters.kube.reading.items import (
     RevisionItem,
     Signs,
     WarningItem,
+    WorkloadItem,
     loaded_of,
 )
 from seatrial.adapters.kube.shapes import keys, models
@@ -95,6 +96,10 @@ def _nothing(_row: Row[Any, ItemT]) -> Collection[ItemT]:
     return ()
 
 
+def _no_workload(_pod: PodItem) -> WorkloadItem | None:
+    return None
+
+
 def _no_claim(_namespace: str, _name: str) -> consumers.Claim | None:
     return None
 
@@ -110,6 +115,8 @@ class Around:
     """Of those operands alone that the rollout moves."""
     claim: Callable[[str, str], consumers.Claim | None] = _no_claim
     """By namespace and name; None when there is none, or it was not seen."""
+    workload: Callable[[PodItem], WorkloadItem | None] = _no_workload
+    """The Workload of Kueue that a pod belongs to; None for none, or none that may be switched off."""
     drivers: tuple[owners.DriverClaim, ...] | None = None
     """None where no NVIDIADriver owns any node."""
     of: Of = _nothing
@@ -138,7 +145,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
             case Pod():
                 user = _user(pod.facts, pod.signs, around)
                 if user is not None:
-                    users.append(user)
+                    users.append(_queued(user, around.workload(pod)))
     labels = item.labels
     is_skipped = labels.get(keys.SKIP_LABEL) == "true"
     owner = owners.NOBODY if around.drivers is None else owners.assign(around.drivers, labels)
@@ -219,6 +226,14 @@ def _user(pod: Pod, signs: Signs | None, around: Around) -> Pod | None:
     found = replace(pod, gpu=None if signs.is_operand else gpu, holds_claim=consumers.holds_claim(claims))
     is_bound = pod.keeper in (PodOwner.DAEMON_SET, PodOwner.KUBELET) or signs.phase in consumers.FINISHED_PHASES
     return None if is_bound and found.gpu is None and not found.holds_claim else found
+
+
+def _queued(pod: Pod, workload: WorkloadItem | None) -> Pod:
+    """A pod with what is seen of its Workload."""
+    if workload is None:
+        return pod
+    suspended_for = workload.suspended.token if workload.suspended is not None else ""
+    return replace(pod, workload=workload.metadata.name, suspended_for=suspended_for)
 
 
 def _driver(pod: DriverPod, around: Around) -> DriverPod:

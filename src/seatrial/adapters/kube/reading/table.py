@@ -4,6 +4,7 @@
     NODES                        NodeItem          the node
     PODS, SLICES, MAINTENANCES   …Item             the node it names
     CLAIMS                       ClaimItem         the nodes of the pods that name it
+    WORKLOADS                    WorkloadItem      the nodes of the pods that it stands for
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
     REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
     DAEMON_SETS                  DaemonSetItem     a look, when one begins or ends to roll by itself
@@ -27,7 +28,7 @@ from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.shapes.gitops_models import Application, ToolkitObject
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
-from seatrial.core.model.seen.pods import DriverPod
+from seatrial.core.model.seen.pods import DriverPod, Pod
 from seatrial.core.model.seen.snapshot import PODS_STREAM
 
 T = TypeVar("T")
@@ -53,6 +54,9 @@ NODES: Final[Row[kinds.Node, items.NodeItem]] = Row(
 )
 
 PODS_BY_CLAIM: Final[By[items.PodItem, tuple[str, str]]] = By(keys=lambda pod: pod.claims)
+PODS_BY_OWNER: Final[By[items.PodItem, str]] = By(
+    keys=lambda pod: (pod.owner_uid,) if pod.owner_uid and isinstance(pod.facts, Pod) else ()
+)
 PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
     name=PODS_STREAM,
     path=_the(keys.PODS),
@@ -60,8 +64,28 @@ PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
     slim=lambda where: partial(pod_items.pod_item, operator_namespace=where.namespace, dra_namespaces=where.dra),
     tells=lambda pod: pod.tells,  # most changes of a pod are none to us: a probe, a condition
     node=lambda pod: pod.node,
-    indices=(PODS_BY_CLAIM,),
+    indices=(PODS_BY_CLAIM, PODS_BY_OWNER),
 )
+
+
+def _nodes_of_owned(item: items.WorkloadItem, found: Found) -> Iterable[str]:
+    owned = (pod for owner in item.owners for pod in found.under(PODS, PODS_BY_OWNER, owner))
+    named = (found.get(PODS, (item.metadata.namespace, name)) for name in item.pods)
+    return (pod.node for pod in (*owned, *named) if pod is not None)
+
+
+WORKLOADS_BY_OWNER: Final[By[items.WorkloadItem, str]] = By(keys=lambda item: item.owners)
+WORKLOADS: Final[Row[kinds.Workload, items.WorkloadItem]] = Row(
+    name="workloads",
+    path=_the(keys.WORKLOADS),
+    model=kinds.Workload,
+    slim=_the(items.workload_item),
+    need=Need.EXPLAINS,  # one that is not seen is not switched off, and its pods are evicted
+    tells=lambda item: (item.owners, item.suspended),
+    reach=_nodes_of_owned,
+    indices=(WORKLOADS_BY_OWNER,),
+)
+"""Opened where the controller is told that there is Kueue."""
 
 REVISIONS: Final[Row[kinds.ControllerRevision, items.RevisionItem]] = Row(
     name="controllerrevisions",

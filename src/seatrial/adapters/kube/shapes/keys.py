@@ -25,6 +25,10 @@ CHECKPOINT_ANNOTATION: Final = "seatrial.dev/checkpoint"
 CHECKPOINT_REQUESTED_ANNOTATION: Final = "seatrial.dev/checkpoint-requested"
 """On a pod, by us: the token of the question."""
 CHECKPOINT_SAVED_ANNOTATION: Final = "seatrial.dev/checkpoint-saved"
+SUSPENDED_BY_ANNOTATION: Final = "seatrial.dev/suspended-by"
+SUSPENDED_FOR_ANNOTATION: Final = "seatrial.dev/suspended-for"
+"""On a Workload of Kueue that we switched off: which attempt did so, and for which node."""
+WORKLOADS: Final = "/apis/kueue.x-k8s.io/v1beta1/workloads"
 """On a pod, by itself: the token it has saved its work for."""
 
 MANAGER_CORDON_ANNOTATION: Final = "seatrial.dev/driver-manager-cordon"
@@ -174,6 +178,11 @@ MACHINE_POOLS: Final = "/apis/machineconfiguration.openshift.io/v1/machineconfig
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 OTHERS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def workload_path(namespace: str, name: str) -> str:
+    """Where a Workload of Kueue is."""
+    return f"/apis/kueue.x-k8s.io/v1beta1/namespaces/{namespace}/workloads/{name}"
 
 
 def revisions_path(namespace: str) -> str:

@@ -185,6 +185,17 @@ class ControllerRevision(Model, frozen=True):
     data: RevisionData = RevisionData()
 
 
+class WorkloadSpec(Model, frozen=True):
+    active: bool | None = None
+
+
+class Workload(Model, frozen=True):
+    """Of Kueue: what it queues, admits and ends as one."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
 class UpdateStrategy(Model, frozen=True):
     type: str = "RollingUpdate"
 

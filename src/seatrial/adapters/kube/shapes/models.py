@@ -125,6 +125,7 @@ class RolloutRetries(Model, frozen=True):
 class RolloutCheckpoint(Model, frozen=True):
     timeout_seconds: int = 600
     webhook: str = ""
+    kueue: bool = False
 
 
 class RolloutMaintenance(Model, frozen=True):

@@ -27,11 +27,13 @@ from seatrial.adapters.kube.shapes import (
     rollout_records,
 )
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
+from seatrial.adapters.kube.writing import workloads
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade
 from seatrial.core.actions.on_nodes import (
+    KUEUE,
     AskCheckpoint,
     EvictPods,
     ReleaseMaintenance,
@@ -118,6 +120,8 @@ class KubeCluster:
         action: AskCheckpoint | EvictPods | RestartPod | RequestMaintenance | ReleaseMaintenance | WriteRolloutRecord,
     ) -> Outcome:
         match action:
+            case AskCheckpoint(webhook=webhook) if webhook == KUEUE:
+                return await self._suspend(action)
             case AskCheckpoint(webhook=webhook):
                 return await self._annotate(
                     action, keys.CHECKPOINT_SAVED_ANNOTATION if webhook else keys.CHECKPOINT_REQUESTED_ANNOTATION
@@ -154,6 +158,17 @@ class KubeCluster:
         except errors.ClusterError as err:
             return err
         return None
+
+    async def _suspend(self, action: AskCheckpoint) -> Outcome:
+        """Switch the Workloads of these pods off, one after the other."""
+        named = dict.fromkeys((pod.namespace, pod.workload) for pod in action.pods if pod.workload)
+        for namespace, name in named:
+            try:
+                await workloads.switch_off(self._client, namespace, name, token=action.token, node=action.node)
+            except errors.Forbidden as err:
+                grant = "grant it with `seatrial manifests rbac --kueue`, or kueue: true in the chart"
+                return failed(action, f"Workload {namespace}/{name} may not be suspended; {grant}: {err}")
+        return done(action)
 
     async def _annotate(self, action: AskCheckpoint, key: str) -> Outcome:
         """Write the token on every pod that still is the one we looked at."""

@@ -54,6 +54,10 @@ class Pod:
     checkpoint_asked: str = ""
     """Which attempt has asked it to save its work, and which one it has saved it for."""
     checkpoint_saved: str = ""
+    workload: str = ""
+    """The Workload of Kueue that it belongs to, in its namespace; empty for none that could be switched off."""
+    suspended_for: str = ""
+    """Which attempt has switched that Workload off, so that Kueue ends the pod."""
 
     @property
     def full_name(self) -> str:

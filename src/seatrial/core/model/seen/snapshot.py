@@ -76,6 +76,8 @@ class Snapshot:
     """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""
     journal_trouble: str = ""
     """Why what we do cannot be written down at the moment, for whoever asked for a journal; empty where it can."""
+    kueue_trouble: str = ""
+    """Why Workloads of Kueue cannot be seen, for a rollout that is to switch them off; empty where they can."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""
 
