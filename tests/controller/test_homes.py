@@ -240,6 +240,39 @@ async def test_a_resource_that_is_not_in_the_file_is_named(stage: tuple[Bare, Pe
         await a_home(remote).do(other)
 
 
+RELEASE = (
+    "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: gpu, namespace: gpu-operator}\n"
+    "spec:\n  chart: {spec: {chart: gpu-operator, version: v25.3.4}}  # by the matrix\n"
+)
+
+
+async def test_a_release_and_a_driver_in_two_files_of_a_folder_are_one_commit_and_go_back_together(
+    stage: tuple[Bare, Person],
+) -> None:
+    remote, ada = stage
+    ada.write("cluster/release.yaml", RELEASE)
+    home, count = a_home(remote, published="cluster"), remote.count()
+    both = replace(CANARY, versions=((CANARY.versions[0][0], f"{NEW.version}, gpu_operator v25.10.0"),))
+    await home.do(both)
+    assert remote.count() == count + 1
+    assert remote.text(PUBLISHED) == policy_of(NEW.version)
+    assert remote.text("cluster/release.yaml") == RELEASE.replace("v25.3.4", "v25.10.0")
+    with pytest.raises(NothingToChange):
+        await a_home(remote, "another", published="cluster").do(replace(both, step=PublishStep.FLEET))
+    await home.do(a_revert(await home.look(NOW)))
+    assert (remote.text(PUBLISHED), remote.text("cluster/release.yaml")) == (policy_of(OLD.version), RELEASE)
+
+
+async def test_a_release_that_two_files_declare_is_committed_nowhere(stage: tuple[Bare, Person]) -> None:
+    remote, ada = stage
+    ada.write("cluster/a.yaml", RELEASE)
+    head = ada.write("cluster/b.yaml", RELEASE)
+    both = replace(CANARY, versions=((CANARY.versions[0][0], f"{NEW.version}, gpu_operator v25.10.0"),))
+    with pytest.raises(EditRefused, match=r"2 places: cluster/a\.yaml:5 and cluster/b\.yaml:5"):
+        await a_home(remote, published="cluster").do(both)
+    assert remote.head() == head
+
+
 async def test_without_a_file_to_publish_to_nothing_is_published(stage: tuple[Bare, Person]) -> None:
     remote, _ = stage
     with pytest.raises(CannotWrite, match=r"spec\.publish\.git\.path"):

@@ -53,7 +53,7 @@ class GitPlaces:
     """The matrix's path; empty where the target does not come from a matrix here."""
     entry: str = ""
     published: str = ""
-    """The path of the file that is brought into the cluster; empty where nothing is published by commit here."""
+    """The path of the file, or the folder, that is brought into the cluster; empty where nothing is committed here."""
     pinned: str = ""
     is_by_request: bool = False
     """Whether the branch is protected, and changes are proposed for a person to merge."""
@@ -164,8 +164,7 @@ class GitHome:
         seen = self._repository.look(rollout=self._rollout)
         match act:
             case Publish():
-                path = self._published()
-                self._write(act, seen, {path: partial(switched.carrying, act, path)})
+                self._write(act, seen, self._edits(act, seen.head))
             case Promote():
                 self._promote(act, seen)
             case MarkBad():
@@ -174,6 +173,16 @@ class GitHome:
                 self._revert(act, seen)
             case _:
                 assert_never(act)
+
+    def _edits(self, act: Publish, head: str) -> Mapping[str, Edit]:
+        """How the published file changes, or those of a folder that say something of it."""
+        path = self._published()
+        texts = self._repository.texts_under(head, path, switched.ENDINGS)
+        if not texts:
+            return {path: partial(switched.carrying, act, path)}
+        # Where nothing changes, whoever commits finds out with any of them.
+        changed = switched.changed_by(act, texts) or dict(list(texts.items())[:1])
+        return {each: partial(switched.carrying_beside, act, texts, each) for each in changed}
 
     def _promote(self, act: Promote, seen: Look) -> None:
         tag = NewTag(base=act.tag_base, message=act.tag_message)
@@ -208,12 +217,9 @@ class GitHome:
             return
         is_by_request = self._places.is_by_request and act.step not in _ours(seen)
         revert = self._repository.propose_revert if is_by_request else self._repository.revert
-        kept: Mapping[str, Edit] = {}
-        if act.on_delete and (path := self._places.published):
-            kept = {path: partial(switched.keeping, act, path)}
         try:
             revert(
-                rollout=self._rollout, step=act.step.value, commits=commits, kept=kept,
+                rollout=self._rollout, step=act.step.value, commits=commits, kept=self._kept(act, seen.head),
                 subject=act.message.subject, body=act.message.body,
             )  # fmt: skip
         except NothingToChange:  # somebody has reverted them by hand
@@ -221,6 +227,15 @@ class GitHome:
         except RevertConflict as err:
             self._conflict = (str(err), seen.head)
             raise
+
+    def _kept(self, act: RevertCommits, head: str) -> Mapping[str, Edit]:
+        """How files keep, after a revert, what is to stay of it."""
+        path = self._places.published
+        if not act.on_delete or not path:
+            return {}
+        texts = self._repository.texts_under(head, path, switched.ENDINGS)
+        paths = switched.files_keeping(act, texts) if texts else (path,)
+        return {each: partial(switched.keeping, act, each) for each in paths}
 
     def _write(self, act: StepAct, seen: Look, edits: Mapping[str, Edit], tag: NewTag | None = None) -> None:
         """Commit, or propose; NothingToChange where the files say it already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,35 @@ def test_the_matrixs_repository_is_meant_where_no_other_is_named(remote: str, tm
     file = committing.published_file(wish, "spring", tmp_path / "clone")
     assert file is not None
     assert file.url == remote
+
+
+FLUX = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: gpu, namespace: gpu-operator}
+spec:
+  chart: {spec: {chart: gpu-operator, version: v25.3.4}}
+"""
+
+
+def test_in_a_folder_the_diff_is_that_of_every_file_that_changes(remote: str, tmp_path: Path) -> None:
+    work = tmp_path / "again"
+    git("clone", "--quiet", remote, str(work))
+    (work / "gpu").mkdir()
+    (work / "gpu" / "policy.yaml").write_text(POLICY)
+    (work / "gpu" / "release.yaml").write_text(FLUX)
+    (work / "gpu" / "picture.png").write_bytes(b"\x89PNG\0")
+    git("-C", str(work), "add", "-A")
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+    git("-C", str(work), *identity, "commit", "--quiet", "-m", "a folder")
+    git("-C", str(work), "push", "--quiet", "origin", "HEAD:main")
+    file = committing.published_file(spec(remote, path="gpu"), "spring", tmp_path / "clone")
+    assert file is not None
+    act = replace(ACT, versions=(("ClusterPolicy/cluster-policy", "580.105.08, gpu_operator v25.10.0"),))
+    changed = [line.strip() for line in committing.diff_of(file, act) if line.startswith("+")]
+    assert changed == [
+        "+++ b/gpu/policy.yaml",
+        '+    version: "580.105.08"  # since spring',
+        "+++ b/gpu/release.yaml",
+        "+  chart: {spec: {chart: gpu-operator, version: v25.10.0}}",
+    ]

@@ -8,9 +8,10 @@
     ClusterPolicy/NAME          spec.daemonsets.updateStrategy      and how the DaemonSets of operands replace pods
     values                      daemonsets.updateStrategy
 
-What is there changes its value and nothing else; what is not there is added. Comments, order and all other entries
-stay. What cannot be done so is refused with file and line; there is no way to take an entry
-away, because a commit is taken back as a whole. Tests: tests/adapters/files/test_switched.py
+A chart's values may stand in a HelmRelease or an Application as well: see published. A commit as a whole sets them all,
+in one file or in those of a folder. What is there changes its value and nothing else; what is not there is added.
+Comments, order and all other entries stay. What cannot be done so is refused with file and line; there is no way to
+take an entry away, because a commit is taken back as a whole. Tests: tests/adapters/files/test_switched.py
 """
 
 from __future__ import annotations
@@ -23,12 +24,19 @@ from typing import Final
 from seatrial.adapters.files import published
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.adapters.files.published import Found, Page
+from seatrial.adapters.files.published import Found, Page, releases
 from seatrial.core.actions.at_home import Publish, RevertCommits
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.operators import ON_DELETE
+from seatrial.core.model.seen.releases import CHARTS
+from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.node.progress import is_policy
 
 _MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
+ENDINGS: Final = (".yaml", ".yml")
+"""How the names of files end that are read in a folder."""
+_DRIVER: Final = re.compile(r"^[\"']?driver[\"']?[ \t]*:", re.MULTILINE)
+"""How a values file of the chart begins to speak of drivers."""
 _BY_THE_CHART: Final = "NVIDIADriver/default"
 """The one NVIDIADriver that NVIDIA's chart makes from its values; every other one has a manifest of its own."""
 _ADVICE = "Write the entry there once yourself, as name and value; nothing was changed."
@@ -232,15 +240,77 @@ def _text(mapping: tree.MappingNode, name: str) -> str:
 
 def carrying(act: Publish, path: str, text: str | None) -> str:
     """The published file with the versions of an act in it, and with what is told beside them."""
-    edited = text or ""
+    before = text or ""
+    return changed_by(act, {path: before}).get(path, before)
+
+
+def carrying_beside(act: Publish, texts: Mapping[str, str], path: str, text: str | None) -> str:
+    """One file of a folder with what an act changes in it, beside the others as they were looked at."""
+    before = text or ""
+    return changed_by(act, {**texts, path: before}).get(path, before)
+
+
+def changed_by(act: Publish, texts: Mapping[str, str]) -> dict[str, str]:
+    """Those of these files that an act changes, with its versions in them, each in the one place that says it."""
+    edited = dict(texts)
     for resource, version in act.versions:
-        edited = published.set_versions(edited, _named_in(edited, resource), version, file=path)
+        path, (driver, parts) = _file_of(edited, resource), parts_of(version)
+        own = text_of(driver, ((Component(name), said) for name, said in parts if name not in CHARTS))
+        edited[path] = published.set_versions(edited[path], _named_in(edited[path], resource), own, file=path)
+    wanted = {Component(name): said for _, text in act.versions for name, said in parts_of(text)[1] if name in CHARTS}
+    for component, version in wanted.items():
+        edited |= releases.set_release(edited, component, version)
     for resource in dict.fromkeys(each.resource for each in act.switches):
         told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
-        edited = set_switches(edited, _named_in(edited, resource), told, file=path)
+        path = _file_of(edited, resource)
+        edited[path] = set_switches(edited[path], _named_in(edited[path], resource), told, file=path)
     for resource in (name for name, _ in act.versions if act.on_delete and is_policy(name)):
-        edited = set_strategy(edited, _named_in(edited, resource), ON_DELETE, file=path)
-    return edited
+        path = _file_of(edited, resource)
+        edited[path] = set_strategy(edited[path], _named_in(edited[path], resource), ON_DELETE, file=path)
+    return {path: text for path, text in edited.items() if text != texts[path]}
+
+
+def _file_of(texts: Mapping[str, str], resource: str) -> str:
+    """The one of these files that says the version of a resource; of one file alone, that one answers for itself."""
+    if len(texts) == 1:
+        return next(iter(texts))
+    found = [path for path, text in texts.items() if _may_say(text) and _says(text, resource, path)]
+    if len(found) == 1:
+        return found[0]
+    page = Page("", found[0] if found else "", resource)
+    if not found:
+        raise page.refused(
+            f"None of the {len(texts)} files there says the driver's version of {resource}.",
+            "Write it once yourself, with the version that runs now: in its manifest, or in the values of its chart.",
+        )
+    raise page.refused(
+        f"The driver's version of {resource} is in {len(found)} files: {', '.join(found)}.",
+        "Publish to one of them (spec.publish.git.path).",
+    )
+
+
+def _may_say(text: str) -> bool:
+    """Whether it is worth to read a file: others may be templates, or nothing like YAML."""
+    return _MANIFEST.search(text) is not None or _DRIVER.search(text) is not None
+
+
+def _says(text: str, resource: str, path: str) -> bool:
+    named = _named_in(text, resource)
+    return _kind_in(text, named) and published.driver_version(text, named, path) is not None
+
+
+def _kind_in(text: str, named: str) -> bool:
+    kind = named.partition("/")[0]
+    return kind == published.VALUES or re.search(rf"\bkind[\"']?\s*:\s*[\"']?{kind}\b", text) is not None
+
+
+def files_keeping(act: RevertCommits, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of these files that a revert has something to keep in."""
+    found = []
+    for resource in act.on_delete:
+        with contextlib.suppress(EditRefused):
+            found.append(_file_of(texts, resource))
+    return tuple(dict.fromkeys(found))
 
 
 def keeping(act: RevertCommits, path: str, text: str | None) -> str:
@@ -254,10 +324,10 @@ def keeping(act: RevertCommits, path: str, text: str | None) -> str:
 
 
 def _named_in(text: str, resource: str) -> str:
-    """What a resource is called in the file: by its name, or as the one version of a chart's values."""
+    """What a resource is called in the file: by its name, or by what holds the values of its chart."""
+    is_chart_made = resource.startswith("ClusterPolicy/") or resource == _BY_THE_CHART
     if _MANIFEST.search(text):
-        return resource
-    if resource.startswith("ClusterPolicy/") or resource == _BY_THE_CHART:
-        return published.VALUES
+        holder = releases.holder_in(text) if is_chart_made and not _kind_in(text, resource) else ""
+        return holder or resource
     # A values file has one version for all: written for one pool, it would reach every node.
-    return resource
+    return published.VALUES if is_chart_made else resource

@@ -103,11 +103,12 @@ class Repository:
         trees.check_path(path)
         return self._clone.within(lambda: self._text_at(commit, path), is_fetching=False)
 
-    def texts_under(self, commit: str, folder: str) -> Mapping[str, str]:
-        """The texts of all files below a folder at a commit, by their paths from the root."""
+    def texts_under(self, commit: str, folder: str, endings: tuple[str, ...] = ("",)) -> Mapping[str, str]:
+        """The texts of all files below a folder at a commit whose names end so, by their paths from the root."""
         _check_sha(commit)
         paths = self._clone.within(lambda: trees.paths_under(self._clone, commit, folder), is_fetching=False)
-        return {path: text for path in paths if (text := self.text_at(commit, path)) is not None}
+        meant = (path for path in paths if path.endswith(endings))
+        return {path: text for path in meant if (text := self.text_at(commit, path)) is not None}
 
     def _look(self, rollout: str, pinned: str) -> Look:
         head = self._past.head()

@@ -1,4 +1,4 @@
-"""The first commit of a rollout, before anything begins: the real file in the real repository, and what would change.
+"""The first commit of a rollout, before anything begins: the real files in the real repository, and what would change.
 
 Law of this file: it reads, and writes nothing. A file that is not there is told before the start, by its address, and
 the change is worked out by the code that makes the commit. Whether the controller may push there is
@@ -26,13 +26,14 @@ class FileMissing(SeatrialError):  # noqa: N818  the message says what to do
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFile:
-    """The file that a deployer brings into the cluster, as the branch has it now."""
+    """The file that a deployer brings into the cluster, or the files of a folder, as the branch has them now."""
 
     url: str
     branch: str
     path: str
     head: str
-    text: str
+    texts: tuple[tuple[str, str], ...]
+    """Each file by its path from the root, with its text."""
 
     @property
     def where(self) -> str:
@@ -47,30 +48,37 @@ def published_file(spec: dict[str, Any], rollout: str, folder: Path) -> Publishe
     git = publish.get("git") or {}
     url, path = str(git.get("url") or matrix.get("url") or ""), str(git.get("path") or "")
     branch = str(git.get("branch") or (matrix.get("branch") if not git.get("url") else "") or "main")
-    head, text = _read(url, branch, path, rollout, folder)
-    if text is None:
+    head, texts = _read(url, branch, path, rollout, folder)
+    if not texts:
         raise FileMissing(
             f"{url} has no {path} on {branch} ({head[:SHORT]}), and that is what the rollout would publish to. "
-            "Name the file that is brought into the cluster with --publish-path (spec.publish.git.path)."
+            "Name the file that is brought into the cluster, or its folder, with --publish-path "
+            "(spec.publish.git.path)."
         )
-    return PublishedFile(url=url, branch=branch, path=path, head=head, text=text)
+    return PublishedFile(url=url, branch=branch, path=path, head=head, texts=tuple(texts.items()))
 
 
-def _read(url: str, branch: str, path: str, rollout: str, folder: Path) -> tuple[str, str | None]:
+def _read(url: str, branch: str, path: str, rollout: str, folder: Path) -> tuple[str, dict[str, str]]:
+    from seatrial.adapters.files import switched
     from seatrial.adapters.git.clone import Remote
     from seatrial.adapters.git.repository import Repository
 
     repository = Repository(Remote(url=url, branch=branch), folder)
-    look = repository.look(rollout=rollout)
-    return look.head, repository.text_at(look.head, path)
+    head = repository.look(rollout=rollout).head
+    below = repository.texts_under(head, path, switched.ENDINGS)
+    text = None if below else repository.text_at(head, path)
+    return head, dict(below) if text is None else {path: text}
 
 
 def diff_of(file: PublishedFile, act: Publish) -> tuple[str, ...]:
-    """What the commit of an act changes in the file; a SeatrialError where it cannot be written there."""
+    """What the commit of an act changes there; a SeatrialError where it cannot be written."""
     from seatrial.adapters.files import switched
 
-    after = switched.carrying(act, file.path, file.text)
-    lines = difflib.unified_diff(
-        file.text.splitlines(), after.splitlines(), f"a/{file.path}", f"b/{file.path}", lineterm=""
+    texts = dict(file.texts)
+    return tuple(
+        line
+        for path, after in switched.changed_by(act, texts).items()
+        for line in difflib.unified_diff(
+            texts[path].splitlines(), after.splitlines(), f"a/{path}", f"b/{path}", lineterm=""
+        )
     )
-    return tuple(lines)

@@ -29,7 +29,7 @@ def git(remote: Bare) -> Iterator[GitServer]:
 
 
 def a_push(url: str, *, is_by_request: bool = False) -> Push:
-    file = PublishedFile(url=url, branch="main", path="matrix.yaml", head="0" * 40, text="")
+    file = PublishedFile(url=url, branch="main", path="matrix.yaml", head="0" * 40, texts=())
     return Push(file=file, rollout="spring", is_by_request=is_by_request)
 
 

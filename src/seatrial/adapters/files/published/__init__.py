@@ -4,8 +4,11 @@
     ClusterPolicy/NAME      spec.driver.version                         spec.toolkit.version, spec.dcgmExporter.version
     NVIDIADriver/NAME       spec.version                                nowhere: a ClusterPolicy has it
     values                  driver.version                              toolkit.version, dcgmExporter.version
+    HelmRelease/NAME        spec.values.driver.version                  spec.values.toolkit.version
+    Application/NAME        spec.source.helm.valuesObject.driver…       likewise
 
-The first two are one of the documents of a YAML file, the last is a Helm values file. Only the characters of those
+The first two are one of the documents of a YAML file, the third is a Helm values file; the last two hold the values of
+the operator's chart themselves. The version of that chart is in releases.py. Only the characters of those
 values change: comments, order, quotes and the other documents stay. What cannot be done so is refused with file and
 line, and so is a scope that does not exist (`driver.nodeSelector`): the version below it would reach every node. All
 values of one text are set, or none.
@@ -32,9 +35,14 @@ PATHS: Final = {
     "ClusterPolicy": ("spec", "driver", "version"),
     "NVIDIADriver": ("spec", "version"),
     VALUES: ("driver", "version"),
+    "HelmRelease": ("spec", "values", "driver", "version"),
+    "Application": ("spec", "source", "helm", "valuesObject", "driver", "version"),
 }
+GROUPS: Final = {"HelmRelease": "helm.toolkit.fluxcd.io/", "Application": "argoproj.io/"}
+"""The API groups of what holds the values of a chart; everything else is NVIDIA's own."""
 GROUP: Final = "nvidia.com/"
 
+_OF_CHARTS: Final = frozenset({VALUES, *GROUPS})
 _DOCUMENT: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
@@ -114,7 +122,7 @@ class Page:
 
     def __init__(self, text: str, file: str, resource: str, component: Component = Component.GPU_DRIVER) -> None:
         self.text = text
-        self._file = file
+        self.file = file
         self._resource = resource
         self._kind, slash, self._name = resource.partition("/")
         is_known = self._kind in PATHS and bool(slash) == (self._kind != VALUES)
@@ -140,7 +148,7 @@ class Page:
 
     def after(self, text: str) -> Page:
         """The same question, asked of the file after an edit."""
-        return Page(text, self._file, self._resource, self._component)
+        return Page(text, self.file, self._resource, self._component)
 
     # ── finding it ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -157,7 +165,7 @@ class Page:
         return self._walk(documents[0]) if documents else None
 
     def _documents(self) -> Iterator[Document]:
-        for layer in self._layers():
+        for layer in self.layers():
             if self._kind != VALUES and not re.search(rf"\bkind[\"']?\s*:\s*[\"']?{self._kind}\b", layer.text):
                 continue  # another resource; it may be deeper than we read, or a template
             parsed = tree.parse(layer)
@@ -169,7 +177,7 @@ class Page:
                 if self._kind == VALUES or self._is_meant(document):
                     yield document
 
-    def _layers(self) -> Iterator[tree.Layer]:
+    def layers(self) -> Iterator[tree.Layer]:
         """Every document as a text of its own; `---` at the start of a line is nothing else in YAML."""
         start = 1 if self.text.startswith("\ufeff") else 0
         cuts = [start, *(found.start() for found in _DOCUMENT.finditer(self.text, start) if found.start() > start)]
@@ -177,12 +185,12 @@ class Page:
             yield tree.Layer(text=self.text[at:end], file_starts=(at,))
 
     def _is_meant(self, document: Document) -> bool:
-        metadata = _value(document.root, "metadata")
+        metadata = value_of(document.root, "metadata")
         return (
-            _text(_value(document.root, "kind")) == self._kind
-            and _text(_value(document.root, "apiVersion")).startswith(GROUP)
+            text_at(value_of(document.root, "kind")) == self._kind
+            and text_at(value_of(document.root, "apiVersion")).startswith(GROUPS.get(self._kind, GROUP))
             and isinstance(metadata, tree.MappingNode)
-            and _text(_value(metadata, "name")) == self._name
+            and text_at(value_of(metadata, "name")) == self._name
         )
 
     def _walk(self, document: Document) -> Found | None:
@@ -233,7 +241,7 @@ class Page:
             if pair.key.text == "nodeSelector":
                 dropped = (
                     "the chart does not pass it on"
-                    if self._kind == VALUES
+                    if self._kind in _OF_CHARTS
                     else "the API server drops it with a warning"
                 )
                 raise self.refused(
@@ -275,7 +283,7 @@ class Page:
         return self.refused(f"{self.called()} says no {path}.", f"Write it there once yourself{now}: {path}.", at)
 
     def refused(self, message: str, next_step: str, at: int = 0) -> EditRefused:
-        places = tree.Places(self._file, self.text)
+        places = tree.Places(self.file, self.text)
         return EditRefused(
             Finding(
                 rule="edit-refused",
@@ -319,12 +327,12 @@ class Page:
         return f"The version of {owner}" if is_driver else f"The {self._component.value} version of {owner}"
 
     def _line(self, at: int) -> int:
-        return tree.Places(self._file, self.text).span(at).line
+        return tree.Places(self.file, self.text).span(at).line
 
 
-def _value(mapping: tree.MappingNode, name: str) -> tree.Node | None:
+def value_of(mapping: tree.MappingNode, name: str) -> tree.Node | None:
     return next((pair.value for pair in mapping.pairs if pair.key.text == name), None)
 
 
-def _text(node: tree.Node | None) -> str:
+def text_at(node: tree.Node | None) -> str:
     return node.text if isinstance(node, tree.ScalarNode) else ""

@@ -1,0 +1,71 @@
+"""Releases of operators: what is seen of one, and the object of a deployer that says which one is wanted.
+
+    Release    what runs, by the operator's own Deployment; Helm's name for it, where Helm brought it
+    Holder     a HelmRelease or an Application whose chart it is: another version there is another release
+
+Law of this file: an operator is known by the name of its chart, whoever deploys it. Tests: tests/core/test_releases.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.deployers import Mark
+
+CHARTS: Final[Mapping[Component, str]] = {
+    Component.GPU_OPERATOR: "gpu-operator",
+    Component.NETWORK_OPERATOR: "network-operator",
+}
+"""The chart of each operator whose release a rollout can publish."""
+
+
+def operator_of(chart: str) -> Component | None:
+    """Whose chart this is, by its name or the address that ends with it; None for that of anything else."""
+    name = chart.rstrip("/").rpartition("/")[2]
+    return next((component for component, each in CHARTS.items() if each == name), None)
+
+
+def is_holder(resource: str) -> bool:
+    """Whether a name is that of what holds a release: it has a namespace, and what carries drivers has none."""
+    return resource.count("/") == 2
+
+
+def styled(version: str, like: str) -> str:
+    """A version as somebody wrote the last one: charts have it with a `v`, or without."""
+    bare = version.removeprefix("v")
+    return f"v{bare}" if like.startswith("v") or (not like and version.startswith("v")) else bare
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A release that is in the cluster."""
+
+    component: Component
+    version: str
+    """Of its chart; empty where the Deployment does not tell."""
+    name: str = ""
+    """What Helm calls it; empty where Helm did not install it."""
+    namespace: str = ""
+    is_up: bool = True
+    """Whether its Deployment runs that version, and no other any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """What says which release is wanted."""
+
+    component: Component
+    resource: str
+    """Its kind, namespace and name, such as `HelmRelease/gpu-operator/gpu-operator`."""
+    version: str
+    """As it is written there."""
+    writer: str = ""
+    """Who wrote the version last, by the name it gave to the API server."""
+    resource_version: str = ""
+    note: str = ""
+    """What a campaign of ours noted on it when it last wrote a version there."""
+    marks: tuple[Mark, ...] = ()
+    """Who brings it into the cluster from a repository, by what is written on it."""
