@@ -14,8 +14,8 @@ import msgspec
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
 from seatrial.adapters.kube.shapes import models
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.seen.operands import FIELDS
 from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.target import PUBLISHED
 from tests.builders import NEW, NOW, SMOKE
 
 GONE: Final = object()
@@ -141,7 +141,7 @@ BASES["told"] = BASES["direct"] | {"gates": [{"name": "ci", "webhook": "https://
 BASES["aborted"] = BASES["direct"] | {"abort": "enough"}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
-    *(_case(f"target.{each.value}", "v9.9.9") for each in FIELDS),
+    *(_case(f"target.{each.value}", "v9.9.9") for each in PUBLISHED),
     _case("evictOnRuntimeRestart", True),
     _case("nodeSelector", {"pool": "other"}),
     _case("limits.maxParallelUpgrades", 1),

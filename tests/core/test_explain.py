@@ -39,9 +39,10 @@ from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import JobWait, Share
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand, OperandSeen
-from seatrial.core.model.seen.operators import MachinePool, OperatorFacts, Pool
+from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.problems import Problem
+from seatrial.core.model.seen.releases import Holder, Release
 from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
@@ -135,6 +136,16 @@ PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each 
 FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, before="28.39.1002", instructions="By the BMC.")
 SHOWN = a_done_node(canary_of="spring", components=(("firmware_cx7", "28.43.2026"),))
 PAUSING = an_intent(campaign=a_campaign(waves=Waves(first=Share(amount=1), pause_seconds=600.0)))
+
+
+AT_RELEASE = Release(component=Component.GPU_OPERATOR, version="v25.3.4", name="gpu", namespace="nvidia")
+HOLDING = Holder(component=Component.GPU_OPERATOR, resource="HelmRelease/nvidia/gpu", version="v25.3.4")
+PINNING = Carrier(name=POLICY, version=OLD.version, parts=(("validator", "v24.9.2"), ("gpu_operator", "v25.3.4")))
+
+
+def released() -> Intent:
+    """A rollout that brings a release of the GPU Operator."""
+    return replace(CAREFUL, target=Target.of(OLD.version, (Component.GPU_OPERATOR, "v25.10.0")))
 
 
 def careful(**changes: Any) -> Intent:
@@ -234,6 +245,25 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.ACCESS_DENIED: (proposed(denied=("patch clusterpolicies.nvidia.com",)), CAREFUL),
     HoldCode.NO_CANARY: (proposed(), careful(canary=Canary(nodes=("n9",)))),
     HoldCode.NO_WAY_BACK: (proposed(an_old_node(driver=a_driver(version="")), operator=an_operator("")), CAREFUL),
+    HoldCode.RELEASE_UNSEEN: (proposed(), released()),
+    HoldCode.RELEASE_PINNED: (
+        proposed(operator=an_operator(OLD.version, releases=(AT_RELEASE,), carriers=(PINNING,))),
+        released(),
+    ),
+    HoldCode.RELEASE_BY_HAND: (
+        at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator(releases=(AT_RELEASE,))),
+        released(),
+    ),
+    HoldCode.RELEASE_UNCLEAR: (
+        at(
+            RolloutPhase.CANARY,
+            an_old_node(canary_of="spring"),
+            operator=an_operator(
+                releases=(AT_RELEASE,), holders=(HOLDING, replace(HOLDING, resource="Application/argocd/gpu"))
+            ),
+        ),
+        released(),
+    ),
     HoldCode.NOTHING_TO_PUBLISH: (proposed(operator=OperatorFacts()), CAREFUL),
     HoldCode.NOBODY_MAY_START: (proposed(an_old_node()), replace(CAREFUL, policy=an_intent(unavailable_max=0).policy)),
     HoldCode.CANARIES_CROWDED: (

@@ -34,6 +34,7 @@ def rbac(
     has_campaigns: bool = False,
     has_audits: bool = False,
     has_kueue: bool = False,
+    has_releases: bool = False,
     gates_namespace: str = HOME,
     checkpoint_namespaces: Iterable[str] = (),
 ) -> str:
@@ -44,7 +45,8 @@ def rbac(
     has to see the DaemonSets of both. Rollouts with a canary (`has_campaigns`) need some more, of which the right to
     make Jobs is granted where gates run. To ask jobs to save their work it has to patch their pods, which is granted
     where they run (`checkpoint_namespaces`) and nowhere else. A controller that audits (`has_audits`) lists more than
-    it watches. To suspend Workloads of Kueue (`has_kueue`) it has to see and patch them.
+    it watches. To suspend Workloads of Kueue (`has_kueue`) it has to see and patch them. One whose rollouts bring releases
+    of operators (`has_releases`) sees the operators' Deployments, and may write what deploys them.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     asking = _read("rbac-checkpoint.yaml")
@@ -58,6 +60,7 @@ def rbac(
     parts += [campaign] if has_campaigns else []
     parts += [_read("rbac-audit.yaml")] if has_audits else []
     parts += [_read("rbac-kueue.yaml")] if has_kueue else []
+    parts += [_read("rbac-releases.yaml")] if has_releases else []
     return "---\n".join(parts)
 
 

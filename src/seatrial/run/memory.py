@@ -39,6 +39,7 @@ from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.requests import RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
@@ -213,16 +214,20 @@ def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
             assert_never(action)
 
 
+def _is_said(name: str, version: str, note: str, operator: OperatorFacts) -> bool:
+    """Whether a resource, or what holds a release, is seen with a version and our note of it."""
+    holder = next((each for each in operator.holders if each.resource == name), None)
+    if holder is not None:
+        return (holder.note, holder.version) == (note, version)
+    return carrier_of(name, operator).note == note and is_same(carried(name, operator, version), version)
+
+
 def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
     """Whether what an act of the campaign did outside of the nodes is not to be seen yet."""
     steps = dict(seen.source.steps) if seen.source is not None else {}
     match action:
         case Publish(via=Via.DIRECT, versions=versions, note=note):
-            return any(
-                carrier_of(name, seen.operator).note != note
-                or not is_same(carried(name, seen.operator, version), version)
-                for name, version in versions
-            )
+            return any(not _is_said(name, version, note, seen.operator) for name, version in versions)
         case Publish(step=step):
             return step not in steps
         case RevertCommits():

@@ -13,8 +13,10 @@ from typing import Final, TypeAlias, assert_never
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverPod, DriverRevision, Pod, PodOwner
 from seatrial.core.model.troubles import Symptom
+from seatrial.core.node.progress import resource_of
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.sim import neighbours, operand_pods
 from seatrial.sim.neighbours import Deed, Start
@@ -179,3 +181,17 @@ def revisions_of(nodes: Iterable[NodeSeen]) -> dict[str, DriverRevision]:
         if wanted is not None:
             found.setdefault(wanted.version, wanted)
     return found
+
+
+def manager_env_of(facts: NodeFacts, operator: OperatorFacts) -> tuple[tuple[str, str], ...] | None:
+    """What the driver manager of a node's driver pod is told; None where there is none, or upgrades are NVIDIA's.
+
+    A pod of another version than the resource carries is of a template from before, which nobody had switched off.
+    """
+    driver, resource = facts.driver, resource_of(facts, operator)
+    carrier = next((each for each in operator.carriers if each.name == resource), None)
+    pool = next((each for each in operator.pools if each.name == facts.owner), None)
+    is_superseded = pool.is_auto_upgrading if pool is not None else operator.is_auto_upgrading
+    if carrier is None or driver is None or is_superseded:
+        return None
+    return carrier.switches if driver.version == carrier.version else ()

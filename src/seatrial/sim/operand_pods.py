@@ -118,7 +118,9 @@ def carrying(facts: NodeFacts, parts: Mapping[str, str]) -> NodeFacts:
 
 
 def _wanting(seen: OperandSeen, parts: Mapping[str, str]) -> OperandSeen:
-    text = parts.get(COMPONENTS.get(seen.operand, Component.GPU_OPERATOR))
+    """An operand with its template; a release shows in the validator, and in whatever has no version of its own."""
+    release, own = parts.get(Component.GPU_OPERATOR), COMPONENTS.get(seen.operand, Component.GPU_OPERATOR)
+    text = parts.get(own) or (release if seen.operand is Operand.VALIDATOR else None)
     return replace(seen, wanted=text, version=text) if text else seen
 
 

@@ -36,11 +36,12 @@ from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import ON_DELETE, Carrier, MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.releases import is_holder
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.target import parts_of
 from seatrial.core.movers import driver_manager
 from seatrial.core.node.progress import carried, carrier_of, resource_of, stands_for
-from seatrial.sim import machine_pools, operand_pods
+from seatrial.sim import machine_pools, operand_pods, releases
 from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import touched
 
@@ -273,6 +274,12 @@ def is_bound(act: object) -> TypeGuard[HomeAct | StartProbe]:
 def _write(outside: Outside, act: Publish) -> Outside | Refused:
     """Write the version into the resources themselves, one after the other."""
     for name, version in act.versions:
+        if is_holder(name):
+            after = releases.written(outside.operator, name, version, dict(act.expects).get(name, ""), act.note)
+            if isinstance(after, Refused):
+                return after
+            outside = replace(outside, operator=after)
+            continue
         refused = _why_unwritable(outside.operator, name, dict(act.expects).get(name, ""))
         if refused is not None:
             return refused
@@ -373,7 +380,7 @@ def _carrying(
 ) -> OperatorFacts:
     """The operator's resources with these versions in them, and with what driver managers and DaemonSets are told."""
     new = dict(versions)
-    operator = operand_pods.rolling(operator, new, strategy)
+    operator = releases.followed(operand_pods.rolling(operator, new, strategy), new.values())
     carriers = tuple(
         replace(operand_pods.naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
         if carrier.name in new
@@ -398,21 +405,6 @@ def _said(carrier: Carrier, switches: tuple[Switch, ...]) -> tuple[tuple[str, st
         driver_manager.standing(carrier), tuple(each for each in switches if each.resource == carrier.name)
     )
     return tuple((each.name, each.value) for each in said if each.value is not None)
-
-
-def manager_env_of(facts: NodeFacts, outside: Outside) -> tuple[tuple[str, str], ...] | None:
-    """What the driver manager of a node's driver pod is told; None where there is none, or upgrades are NVIDIA's.
-
-    A pod of another version than the resource carries is of a template from before, which nobody had switched off.
-    """
-    operator, driver = outside.operator, facts.driver
-    resource = resource_of(facts, operator)
-    carrier = next((each for each in operator.carriers if each.name == resource), None)
-    pool = next((each for each in operator.pools if each.name == facts.owner), None)
-    is_superseded = pool.is_auto_upgrading if pool is not None else operator.is_auto_upgrading
-    if carrier is None or driver is None or is_superseded:
-        return None
-    return carrier.switches if driver.version == carrier.version else ()
 
 
 # ── what the world does by itself ────────────────────────────────────────────────────────────────────────────────────

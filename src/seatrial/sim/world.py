@@ -290,7 +290,9 @@ class World:
         env = fate.manager_env if fate.manager_env is not None else everybody.manager_env
         return replace(
             fate,
-            manager_env=env if env is not None else outer.manager_env_of(self.nodes[name].facts, self.outside),
+            manager_env=env
+            if env is not None
+            else driver_pods.manager_env_of(self.nodes[name].facts, self.outside.operator),
             is_work_waiting=fate.is_work_waiting or everybody.is_work_waiting,
             is_scaled_down=fate.is_scaled_down or everybody.is_scaled_down,
             is_driver_in_use=fate.is_driver_in_use or everybody.is_driver_in_use,

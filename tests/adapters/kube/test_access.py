@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import access
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Campaign, Mode, Via
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
+from seatrial.core.model.seen.releases import Holder
 from seatrial.core.movers.mover import mover_of
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -80,11 +83,28 @@ def test_drivers_by_pool_are_published_there_and_switched_where_the_policy_is() 
 @pytest.mark.parametrize("gpus", [0, 8])
 def test_where_gpus_are_claimed_a_gate_that_wants_some_needs_the_right_to_make_templates(gpus: int) -> None:
     campaign = Campaign(publish=Via.NOBODY, gates=(Gate(name="nccl", image="nccl:1", gpus=gpus),))
-    where = {"home": "seatrial-gates", "namespace": "gpu-operator"}
-    needed = access.rights_of(campaign, mover_of(Mode.BY_HAND), POLICY, **where, by_claim=True)
+    needed = access.rights_of(
+        campaign, mover_of(Mode.BY_HAND), POLICY, home="seatrial-gates", namespace="gpu-operator", by_claim=True
+    )
     claims = {"create resourceclaimtemplates.resource.k8s.io in namespace seatrial-gates"}
     jobs = {"create jobs.batch in namespace seatrial-gates"}
     assert {str(right) for right in needed} == ALWAYS | jobs | (claims if gpus else set())
+
+
+@pytest.mark.parametrize("released", [(), (Component.NETWORK_OPERATOR,), (Component.GPU_OPERATOR,)])
+def test_a_release_that_we_write_ourselves_needs_the_right_on_what_holds_it(released: tuple[Component, ...]) -> None:
+    holder = Holder(component=Component.GPU_OPERATOR, resource="HelmRelease/gpu/gpu", version="v25.3.4")
+    needed = access.rights_of(
+        Campaign(publish=Via.DIRECT),
+        mover_of(Mode.DELEGATED),
+        replace(POLICY, holders=(holder,)),
+        home="seatrial",
+        namespace="gpu-operator",
+        released=released,
+    )
+    found = {str(right) for right in needed if right.group == "helm.toolkit.fluxcd.io"}
+    wanted = {f"{verb} helmreleases.helm.toolkit.fluxcd.io" for verb in ("get", "patch")}
+    assert found == (wanted if released == (Component.GPU_OPERATOR,) else set())
 
 
 @asynccontextmanager
@@ -114,8 +134,9 @@ async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
     controller_process.install(plane)
     gates = (Gate(name="nccl", image="nccl:1"), Gate(name="ring", image="probes:1", probe="distributed"))
     campaign = Campaign(gates=gates, pool="gpu-canary", still=("worker",))
-    where = {"home": "seatrial", "namespace": "gpu-operator"}
-    needed = access.rights_of(campaign, mover_of(Mode.DIRECT), POOLS, **where, by_claim=True)
+    needed = access.rights_of(
+        campaign, mover_of(Mode.DIRECT), POOLS, home="seatrial", namespace="gpu-operator", by_claim=True
+    )
     denied = {}
     for has_campaigns in (False, True):
         account = controller_process.identity(plane, f"asks-{has_campaigns}".lower(), has_campaigns=has_campaigns)

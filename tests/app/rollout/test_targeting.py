@@ -63,12 +63,18 @@ def test_operands_that_are_not_what_production_runs_move_with_the_driver(tmp_pat
     assert read(matrix=str(tmp_path / FILE), entry="current").beside == ()
 
 
+def test_a_release_that_is_not_what_production_runs_is_taken_and_brings_its_operands(tmp_path: Path) -> None:
+    text = a_matrix(more=OPERANDS).replace('"580.95.05"\n', '"580.95.05"\n    gpu_operator: v25.3.4\n')
+    (tmp_path / FILE).write_text(text)
+    assert read(matrix=str(tmp_path / FILE)).beside == (("gpu_operator", "v25.10.0"),)
+
+
 def test_without_a_matrix_operands_are_those_that_were_named_and_they_are_judged_too() -> None:
     found = read(driver="580.105.08", component=(("container_toolkit", "v1.18.1"),))
     assert found.beside == (("container_toolkit", "v1.18.1"),)
     assert found.report.file == "driver 580.105.08, container_toolkit v1.18.1"
     spec = {"target": {"driver": "580.105.08", "kernel": "6.8"}}
-    with pytest.raises(CalledWrongly, match="kernel does not move with a driver; what does: container_toolkit"):
+    with pytest.raises(CalledWrongly, match="kernel does not move with a driver; what does: gpu_operator"):
         read(spec)
 
 

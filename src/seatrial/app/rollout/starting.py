@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.options import StartOptions
     from seatrial.app.rollout.picking import Rollout
     from seatrial.app.rollout.targeting import RolloutTarget
+    from seatrial.core.compat.matrix import Component
     from seatrial.core.model.campaign import Campaign, CampaignRecord
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent
@@ -138,7 +139,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
         observing = FleetObserver(client, rows, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
-            operator = observer.operator()
+            operator = await _with_releases(client, rollout, observer.operator(), faults)
             pools = await _pools(client, rollout, faults)
             members = dict(observer.members_of(rollout))
     now = time.time()
@@ -180,6 +181,34 @@ async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> 
         faults.append(str(err))
         return ()
     return tuple(pools.facts_of(pools.pool_item(each), rollout.metadata.name) for each in found.items)
+
+
+async def _with_releases(
+    client: Client, rollout: models.Rollout, operator: OperatorFacts, faults: list[str]
+) -> OperatorFacts:
+    """The operator with the releases that run, and what holds them, where the rollout is about one."""
+    from seatrial.adapters.kube.api import errors
+    from seatrial.adapters.kube.reading import operator_items, table
+    from seatrial.adapters.kube.streams.row import Row, Where
+    from seatrial.core.model.seen.releases import CHARTS
+
+    if not any(component.value in rollout.spec.target for component in CHARTS):
+        return operator
+    where = Where(namespace="", home="")
+    found: dict[str, list[Any]] = {}
+    rows: tuple[Row[Any, Any], ...] = (table.DEPLOYMENTS, table.APPLICATIONS, table.HELM_RELEASES)
+    for row in rows:
+        found[row.name] = []
+        try:
+            listed = client.each(row.path(where), row.model, label_selector=row.label_selector)
+            found[row.name] = [row.slim(where)(each) async for each in listed]
+        except errors.NotFound:
+            continue  # an engine that is not there holds nothing
+        except errors.Forbidden as err:
+            faults.append(str(err))
+    releases = (each.facts for each in found[table.DEPLOYMENTS.name] if each.facts is not None)
+    holding = (*found[table.APPLICATIONS.name], *found[table.HELM_RELEASES.name])
+    return operator_items.with_releases(operator, releases, (each.holder for each in holding if each.holder))
 
 
 def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str) -> Intent:
@@ -224,6 +253,7 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
 def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
     """What moves with the driver, or around it, and what each takes from the users of a node."""
     from seatrial.core.model.seen.operands import COMPONENTS
+    from seatrial.core.model.seen.releases import CHARTS
     from seatrial.core.node.visiting import VISITS
 
     target, carried = (
@@ -232,6 +262,9 @@ def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
     )
     there = {each.operand for node in outset.members.values() for each in node.facts.operands}
     for component in target.components:
+        if component in CHARTS:
+            yield from _release_moves(component, target.version_of(component), carried.get(component.value, ""))
+            continue
         operands = [operand for operand, part in COMPONENTS.items() if part is component]
         for operand in [each for each in operands if each in there] or operands[:1]:
             visit, now = VISITS[operand], carried.get(component.value, "")
@@ -241,6 +274,15 @@ def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
                 ". GPU pods leave before that" if visit.restarts_runtime and outset.intent.evicts_for_runtime else ""
             )
             yield "Moves", f"{what}{was}: {visit.action[0].lower()}{visit.action[1:]}. {visit.impact}{leave}"
+
+
+def _release_moves(component: Component, version: str, now: str) -> Iterator[tuple[str, str]]:
+    """What a release of an operator moves at once, and what waits for a visit."""
+    from seatrial.core.node.impact.telling import RELEASES
+
+    was = f" (now {now})" if now else ""
+    at_once, visited = RELEASES[component]
+    yield "Moves", f"{component.value} {version}{was}: {at_once}. {visited}"
 
 
 def begun_with(campaign: Campaign, members: Mapping[str, NodeSeen]) -> CampaignRecord:

@@ -43,7 +43,7 @@ class RolloutTarget:
     driver: str
     report: CheckReport
     beside: tuple[tuple[str, str], ...] = ()
-    """Operands that move with the driver, and the version of each."""
+    """Operands and releases that move with the driver, and the version of each."""
     entry: str = ""
     """The entry's key; empty without a matrix."""
     role: str = ""
@@ -107,18 +107,17 @@ def _plain(driver: str, on: date, more_facts: Sequence[str], beside: tuple[tuple
     from seatrial.core.compat.matrix import Component, Stack
     from seatrial.core.compat.rules import check_stack
     from seatrial.core.compat.versions import DriverVersion, VersionInvalid
-    from seatrial.core.model.seen.operands import FIELDS
-    from seatrial.core.model.target import NOT_MOVED
+    from seatrial.core.model.target import NOT_MOVED, PUBLISHED
 
     try:
         DriverVersion.parse(driver)
     except VersionInvalid as err:
         raise CalledWrongly(f"the driver to upgrade to: {err}") from err
-    unknown = next((name for name, _ in beside if name not in FIELDS), "")
+    unknown = next((name for name, _ in beside if name not in PUBLISHED), "")
     if unknown in NOT_MOVED:
         raise CalledWrongly(f"{unknown}: {NOT_MOVED[Component(unknown)]}")
     if unknown:
-        known = ", ".join(each.value for each in FIELDS)
+        known = ", ".join(each.value for each in PUBLISHED)
         raise CalledWrongly(f"{unknown} does not move with a driver; what does: {known}.")
     facts, unread = knowing.known(more_facts)
     judged = (*unread, *check_stack(Stack.of({"driver": driver, **dict(beside)}), facts, on))
@@ -250,13 +249,21 @@ def _of_entry(matrix: Matrix | None, named: str, report: CheckReport, facts: Fac
 
 
 def _beside(entry: Entry, production: Entry) -> tuple[tuple[str, str], ...]:
-    """Operands that an entry has in another version than production, as far as a rollout can publish them."""
-    from seatrial.core.model.seen.operands import FIELDS
+    """What an entry has in another version than production, as far as a rollout can publish it.
 
-    named = ((component, entry.stack[component]) for component in FIELDS)
+    A release is one where production names another; it brings the operands of the GPU Operator, so that they are not
+    named beside it.
+    """
+    from seatrial.core.compat.matrix import OPERANDS, Component
+    from seatrial.core.model.seen.releases import CHARTS
+
+    released = [each for each in CHARTS if production.stack[each] is not None]
+    moving = [each for each in released if entry.stack[each] and entry.stack.differs(production.stack, each)]
+    named = (*released, *(() if Component.GPU_OPERATOR in moving else OPERANDS))
+    values = ((component, entry.stack[component]) for component in named)
     return tuple(
         (component.value, value.text)
-        for component, value in named
+        for component, value in values
         if value is not None and value.version is not None and entry.stack.differs(production.stack, component)
     )
 

@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="COMPONENT=V",
         type=words.component,
         action="append",
-        help="with --driver: move this operand as well; repeatable",
+        help="with --driver: move this operand, or this operator's release, as well; repeatable",
     )
     more.add_argument("--driver-only", action="store_true", help="leave what the entry names beside its driver alone")
     target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")

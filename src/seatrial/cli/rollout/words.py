@@ -42,20 +42,18 @@ def share(text: str) -> str:
 
 
 def component(text: str) -> tuple[str, str]:
-    """An operand and its version, from `container_toolkit=v1.18.1`."""
+    """A component and its version, from `container_toolkit=v1.18.1` or `gpu_operator=v25.10.0`."""
     from seatrial.core.compat import versions
     from seatrial.core.compat.matrix import SCHEMES, Component
-    from seatrial.core.model.seen.operands import FIELDS
-    from seatrial.core.model.target import NOT_MOVED
+    from seatrial.core.model.target import NOT_MOVED, PUBLISHED
 
     name, _, version = text.partition("=")
-    known = {each.value for each in FIELDS}
     if name in NOT_MOVED:
         raise argparse.ArgumentTypeError(f"{name}: {NOT_MOVED[Component(name)]}")
-    if name not in known or not version:
-        names = ", ".join(each.value for each in FIELDS)
+    if name not in PUBLISHED or not version:
+        names = ", ".join(each.value for each in PUBLISHED)
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a version of an operand; write it as NAME=V, NAME one of {names}"
+            f"{text!r} is not a version of a component; write it as NAME=V, NAME one of {names}"
         )
     try:
         versions.parse(SCHEMES[Component(name)], version)

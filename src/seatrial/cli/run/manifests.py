@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kueue", action="store_true", help="with the rights that `seatrial controller --kueue` needs besides"
     )
     parser.add_argument(
+        "--releases",
+        action="store_true",
+        help="with the rights that rollouts of operators' releases need besides (none of them)",
+    )
+    parser.add_argument(
         "--checkpoint-namespace",
         type=_namespace,
         action="append",
@@ -81,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
         has_campaigns=args.canary,
         has_audits=args.audit,
         has_kueue=args.kueue,
+        has_releases=args.releases,
         gates_namespace=args.gates_namespace,
         checkpoint_namespaces=args.checkpoint_namespace,
     )

@@ -20,6 +20,7 @@ from seatrial.core.actions.action import Action, is_disruptive
 from seatrial.core.actions.on_nodes import ReleaseMaintenance, Uncordon, WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.compat import versions
+from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -109,7 +110,8 @@ def _contradiction(seen: Snapshot, intent: Intent) -> Hold | None:
 
 def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hold | None:
     """Why operands would not move node by node: somebody else moves nodes, or all of them move by themselves."""
-    components, operator = intent.target.components, seen.operator
+    components = tuple(each for each in intent.target.components if each is not Component.NETWORK_OPERATOR)
+    operator = seen.operator
     if not components or is_free:
         return None
     named = ", ".join(component.value for component in components)
@@ -119,7 +121,9 @@ def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hol
     if intent.campaign is not None and not mover.moves_operands:
         return hold(intent.rollout, HoldCode.OPERANDS_DELEGATED, components=named, resource=operator.kind)
     rolling = [operand for operand in operator.rolling if operand in governed_by(components)]
-    if intent.campaign is not None and intent.campaign.sets_on_delete:
+    # A release's own Deployment may be faster than what tells DaemonSets to wait: it has to be told before.
+    is_release = Component.GPU_OPERATOR in components
+    if intent.campaign is not None and intent.campaign.sets_on_delete and not is_release:
         rolling = [operand for operand in rolling if _is_out(seen, intent, operand)]
     if not rolling:
         return None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.model.seen.operands import FIELDS
+from seatrial.core.model.target import PUBLISHED
 
 
 class Effect(StrEnum):
@@ -98,7 +98,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "target.driver": _refused(
         "Abort the rollout and make another. Without a canary: at once, for nodes that have not begun."
     ),
-    **dict.fromkeys((f"target.{each.value}" for each in FIELDS), _OPERAND),
+    **dict.fromkeys((f"target.{each.value}" for each in PUBLISHED), _OPERAND),
     "evictOnRuntimeRestart": _at_once("For nodes whose container runtime has not been restarted yet."),
     "nodeSelector": _refused_begun("Nodes that left would be neither upgraded nor rolled back, and keep our marks."),
     "limits.maxParallelUpgrades": _LIMIT,

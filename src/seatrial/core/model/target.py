@@ -20,8 +20,8 @@ from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import OPERANDS, SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, Version
 
-PUBLISHED: Final = (Component.GPU_OPERATOR, *OPERANDS)
-"""What a rollout can move beside the driver, by publishing it: operands of the GPU Operator, or its whole release."""
+PUBLISHED: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR, *OPERANDS)
+"""What a rollout can move beside the driver, by publishing it: operands, or the whole release of an operator."""
 NOT_MOVED: Final[Mapping[Component, str]] = {
     Component.DRA_DRIVER: (
         "no node can go first with it: under a GPUCluster the GPU Operator replaces the DRA plugins of all nodes at "

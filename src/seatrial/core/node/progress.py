@@ -9,19 +9,22 @@ Tests: tests/core/test_progress.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
-from seatrial.core.model.seen.operands import COMPONENTS, OperandSeen
+from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandSeen
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
+from seatrial.core.model.seen.releases import CHARTS
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.node.phases import is_under_way
 
+Parts: TypeAlias = tuple[tuple[str, str], ...]
+"""What a version names beside the driver."""
 ANY: Final = "*"
 """The owner of driver DaemonSets that no GPU Operator made."""
 
@@ -102,8 +105,7 @@ def wants(facts: NodeFacts, version: str) -> bool:
     driver, others = parts_of(version)
     if facts.wanted is None or not is_same(facts.wanted.version, driver):
         return False
-    wished = ((name, text, each) for name, text in others for each in _of(facts, name))
-    return all(is_same_part(name, each.version, text) for name, text, each in wished)
+    return all(is_same_part(name, each.version, text) for name, text, each in _wished(facts, others))
 
 
 def carries(facts: NodeFacts, version: str) -> bool:
@@ -111,7 +113,7 @@ def carries(facts: NodeFacts, version: str) -> bool:
     driver, others = parts_of(version)
     if facts.driver is None or not is_same(facts.driver.version, driver):
         return False
-    pods = ((text, name, each.pod) for name, text in others for each in _of(facts, name))
+    pods = ((text, name, each.pod) for name, text, each in _wished(facts, others))
     return all(pod is not None and is_same_part(name, pod.version, text) for text, name, pod in pods)
 
 
@@ -124,7 +126,7 @@ def ahead(facts: NodeFacts, version: str, before: str) -> tuple[str, ...]:
     if is_new and not is_same(old, driver):
         found.append(f"driver {driver}")
     for name, text in others:
-        pods = [each.pod for each in _of(facts, name) if each.pod is not None and not each.is_old]
+        pods = [each.pod for each in _of(facts, name, others) if each.pod is not None and not each.is_old]
         if any(is_same_part(name, pod.version, text) for pod in pods) and not is_same_part(
             name, known.get(name, ""), text
         ):
@@ -137,16 +139,31 @@ def running(facts: NodeFacts, version: str) -> str:
     if facts.driver is None or not facts.driver.version:
         return ""
     found: list[tuple[Component, str]] = []
-    for name, _ in parts_of(version)[1]:
-        texts = [each.pod.version for each in _of(facts, name) if each.pod is not None and each.pod.version]
+    others = parts_of(version)[1]
+    for name, _ in others:
+        texts = [each.pod.version for each in _of(facts, name, others) if each.pod is not None and each.pod.version]
+        if not texts and name in CHARTS:
+            continue  # nothing on the node tells of it
         if not texts:
             return ""
         found.append((Component(name), texts[0]))
     return text_of(facts.driver.version, found)
 
 
-def _of(facts: NodeFacts, component: str) -> list[OperandSeen]:
-    """The operands of a node that are of a component; none for an operator, whose release has no pod on nodes."""
+def _wished(facts: NodeFacts, others: Parts) -> Iterator[tuple[str, str, OperandSeen]]:
+    """Every component that a version names, with each operand of the node that is of it."""
+    return ((name, text, each) for name, text in others for each in _of(facts, name, others))
+
+
+def _of(facts: NodeFacts, component: str, others: Parts) -> list[OperandSeen]:
+    """The operands of a node that are of a component.
+
+    A release of the GPU Operator shows in the validator, which has its version unless the target names another for it;
+    one whose image tells no version says nothing. Other operators have no pod that would show theirs.
+    """
+    if component in CHARTS:
+        is_shown = component == Component.GPU_OPERATOR and Component.VALIDATOR not in dict(others)
+        return [each for each in facts.operands if is_shown and each.operand is Operand.VALIDATOR and each.version]
     return [each for each in facts.operands if COMPONENTS.get(each.operand) == component]
 
 

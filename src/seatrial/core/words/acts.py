@@ -50,6 +50,7 @@ from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import ON_DELETE
 from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.releases import is_holder
 from seatrial.core.model.seen.rollouts import RolloutRecord
 
 CANARY_LABEL: Final = "seatrial.dev/canary"
@@ -241,7 +242,9 @@ def _at_home(action: HomeAct) -> Written:
 
 
 def _published(action: Publish) -> str:
-    carried = ", ".join(f"{name} driver version {version}" for name, version in action.versions)
+    carried = ", ".join(
+        f"{name} {'chart' if is_holder(name) else 'driver'} version {version}" for name, version in action.versions
+    )
     quiet = f", driver manager {switched(action.switches)}: otherwise it uncordons nodes before they are validated"
     strategy = f", update strategy of DaemonSets {ON_DELETE}" if action.on_delete else ""
     return f"{carried} (step {action.step}){quiet if action.switches else ''}{strategy}"

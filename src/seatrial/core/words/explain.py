@@ -17,6 +17,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model import deployers, troubles
 from seatrial.core.model.campaign import Point, Via
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.releases import is_holder
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
@@ -41,6 +42,9 @@ PUBLISHING: Final[Mapping[str, str]] = {
     Via.DIRECT: "It continues when the GPU Operator has updated the DaemonSets; check its log if it does not.",
     Via.NOBODY: "Publish {version} in {resource}.",
 }
+
+RELEASED: Final = "It continues when the operator's Deployment runs the release; check {resource} if it does not."
+"""The same where the version is a chart's."""
 
 FOLLOWED: Final = "It continues when {follower}, now at {at}, applies our commit; {look} makes it sync now."
 FOLLOWED_UNTOLD: Final = "It continues when {follower} applies our commit; {look} makes it sync now."
@@ -204,7 +208,8 @@ def _fill(text: str, held: Hold) -> str:
     if params.get("resource") == ANY:
         params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets"}
     else:
-        params["carrier_text"] = f"{params['resource']} and its DaemonSets"
+        has_sets = params.get("resource", "").startswith(("ClusterPolicy/", "NVIDIADriver/"))
+        params["carrier_text"] = f"{params['resource']}{' and its DaemonSets' if has_sets else ''}"
     cause = _diagnosis(held)
     params["cure"] = cause[1] if cause else "Fix the cause."
     # What others say may end with a full stop of its own.
@@ -242,6 +247,8 @@ def _undo_step(undo: str) -> str:
 
 
 def _publish_step(params: Mapping[str, str]) -> str:
+    if is_holder(params.get("resource", "")):
+        return RELEASED
     if not params.get("follower"):
         return PUBLISHING.get(params.get("via", ""), "")
     return FOLLOWED if params.get("at") else FOLLOWED_UNTOLD

@@ -65,7 +65,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the DaemonSets of {operands} replace their pods on every node automatically (RollingUpdate), so no node could "
         "go first",
         "Set spec.daemonsets.updateStrategy to OnDelete in {resource}: that alone restarts nothing. A rollout with "
-        "spec.publish.setOnDelete does so itself.",
+        "spec.publish.setOnDelete does so itself, unless it brings a release of the operator: that needs it before.",
     ),
     HoldCode.OPERANDS_DELEGATED: says(
         "NVIDIA's upgrade controller moves the nodes, and it moves drivers only, not {components}",
@@ -121,6 +121,16 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "{resource} names no driver version, and node {node} does not show which one it runs: "
         "there would be nothing to roll back to",
         "Write the version in use into {resource}, so that there is a version to roll back to.",
+    ),
+    HoldCode.RELEASE_UNSEEN: says(
+        "no Deployment of the chart {chart} shows which version of {component} runs, so nobody could tell a new one",
+        "Let the controller see it: `seatrial manifests rbac --canary --releases | kubectl apply -f -`, or "
+        "`features.releases` in the chart. Or leave {component} out of spec.target.",
+    ),
+    HoldCode.RELEASE_PINNED: says(
+        "{resource} has the validator at {found} although release {version} runs, so no node could show that it runs "
+        "another release",
+        "Remove validator.version there, or name validator in spec.target as well.",
     ),
     HoldCode.NOTHING_TO_PUBLISH: says(
         "there is no ClusterPolicy and no NVIDIADriver to set the version in",
@@ -226,6 +236,16 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the forge does not answer about our change ({step}): {why}",
         "It is retried automatically, and a merge is noticed in Git anyway. If this lasts, check the forge and "
         "the token that the controller was started with (--forge).",
+    ),
+    HoldCode.RELEASE_BY_HAND: says(
+        "{component} is at {found} and should be {version}; nobody deploys it by Git here, and seatrial never runs "
+        "helm",
+        "Run `{command}`, with your own values file if you keep one. It continues once the release runs; what is on "
+        "nodes waits for its visit.",
+    ),
+    HoldCode.RELEASE_UNCLEAR: says(
+        "the chart {chart} is declared in several places: {places}",
+        "Remove all but one of them, or publish by Git (spec.publish.via: git).",
     ),
     HoldCode.PUBLISH_PENDING: says("waiting for {carrier_text} to have {version}", "{publish_step}"),
     HoldCode.SYNC_STOPPED: says(

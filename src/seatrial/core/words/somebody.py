@@ -28,6 +28,10 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.NO_CANARY,
         HoldCode.NO_WAY_BACK,
         HoldCode.NOTHING_TO_PUBLISH,
+        HoldCode.RELEASE_UNSEEN,
+        HoldCode.RELEASE_PINNED,
+        HoldCode.RELEASE_BY_HAND,
+        HoldCode.RELEASE_UNCLEAR,
         HoldCode.POOL_MISSING,
         HoldCode.CANARIES_CROWDED,
         HoldCode.HALF_DONE,
@@ -67,6 +71,7 @@ ASKED_FOR: Final = frozenset(
         HoldCode.MERGE_PENDING,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,
+        HoldCode.RELEASE_BY_HAND,
         HoldCode.ROLLBACK_PENDING,
     }
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
@@ -18,7 +19,8 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, publishing
 from seatrial.adapters.kube.shapes.campaign_models import AccessReview
-from seatrial.core.model.campaign import Campaign
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.campaign import Campaign, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -50,7 +52,14 @@ class Right:
 
 
 def rights_of(
-    campaign: Campaign, mover: Mover, operator: OperatorFacts, *, home: str, namespace: str, by_claim: bool = False
+    campaign: Campaign,
+    mover: Mover,
+    operator: OperatorFacts,
+    *,
+    home: str,
+    namespace: str,
+    by_claim: bool = False,
+    released: Iterable[Component] = (),
 ) -> set[Right]:
     """What a campaign will need, by who moves the nodes, how versions are published and how GPUs are given out."""
     needed = {
@@ -60,6 +69,8 @@ def rights_of(
     }
     for need in mover.needs(campaign.publish):
         needed |= _rights_for(need, operator, namespace)
+    if campaign.publish is Via.DIRECT:
+        needed |= _on_holders(operator, set(released))
     if campaign.suite_image or any(gate.is_job for gate in campaign.gates):
         needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
     if by_claim and any(gate.is_job and gate.gpus for gate in campaign.gates):
@@ -93,6 +104,13 @@ def _on_carriers(verb: str, operator: OperatorFacts) -> set[Right]:
     return {Right(verb=verb, resource=_PLURALS[kind], group="nvidia.com") for kind in kinds if kind in _PLURALS}
 
 
+def _on_holders(operator: OperatorFacts, released: AbstractSet[Component]) -> set[Right]:
+    """What it takes to bring releases: the objects that say which one is wanted are read, and written."""
+    kinds = {each.resource.partition("/")[0] for each in operator.holders if each.component in released}
+    found = ((plural, api.partition("/")[0]) for plural, api, _ in (publishing.HOLDERS[kind] for kind in kinds))
+    return {Right(verb=verb, resource=plural, group=group) for plural, group in found for verb in ("get", "patch")}
+
+
 class Access:
     """Asks in the background, about whatever is wanted last."""
 
@@ -118,7 +136,9 @@ class Access:
             mover = mover_of(mode_of(record, campaign, seen.operator))
             by_claim = any(node.facts.gives_by_claim for node in seen.nodes.values())
             where = {"home": self._home, "namespace": self._namespace}
-            self.want(rights_of(campaign, mover, seen.operator, **where, by_claim=by_claim))
+            self.want(
+                rights_of(campaign, mover, seen.operator, **where, by_claim=by_claim, released=intent.target.components)
+            )
 
     def want(self, rights: Iterable[Right]) -> None:
         """Say what will be needed; what is new is asked about at once."""

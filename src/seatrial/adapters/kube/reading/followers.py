@@ -1,21 +1,26 @@
 """What brings repositories into the cluster, as it says of itself: Applications, Kustomizations, HelmReleases.
 
 A further engine is a row of the table of streams, one of core/model/deployers.py, and a function here. It explains why
-a commit is not in the cluster yet, and no more: no rule in sight. Tests: tests/adapters/kube/test_followers.py, and
-beside the real engines in tests/gitops.
+a commit is not in the cluster yet; one whose chart is an operator's says which release of it is wanted, and the
+operator's Deployment which one runs. No rule in sight. Tests: tests/adapters/kube/test_followers.py,
+test_release_items.py, and beside the real engines in tests/gitops.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.adapters.kube.reading.items import Meta, meta_of
-from seatrial.adapters.kube.shapes.gitops_models import Application, Release, ToolkitObject
-from seatrial.adapters.kube.shapes.models import Condition
-from seatrial.core.model.deployers import Follower, Stop
+from seatrial.adapters.kube.reading.operator_items import writer_of
+from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject
+from seatrial.adapters.kube.shapes.gitops_models import Release as History
+from seatrial.adapters.kube.shapes.models import Condition, ManagedMeta
+from seatrial.core.model.deployers import Follower, Stop, marks_of
+from seatrial.core.model.seen.releases import CHARTS, Holder, Release, operator_of
 from seatrial.core.text import foreign
 
 SKIP: Final = "argocd.argoproj.io/skip-reconcile"
@@ -37,6 +42,13 @@ class FollowerItem:
 
     metadata: Meta
     facts: Follower
+    holder: Holder | None = None
+    """What it says of an operator's release, where the chart is one."""
+
+    @property
+    def tells(self) -> object:
+        """What is news of it; its version moves with every word of its own status."""
+        return self.facts, replace(self.holder, resource_version="") if self.holder is not None else None
 
 
 def application_item(item: Application) -> FollowerItem:
@@ -57,6 +69,7 @@ def application_item(item: Application) -> FollowerItem:
             trouble=_trouble(item),
             waits_for=_waits_for(item),
         ),
+        holder=_of_application(item),
     )
 
 
@@ -93,6 +106,7 @@ def toolkit_item(kind: str) -> Callable[[ToolkitObject], FollowerItem]:
                 trouble=said if ready.status == "False" and ready.reason != DEPENDS else "",
                 waits_for=_at_work(item) or (said if ready.reason == DEPENDS else ""),
             ),
+            holder=_of_helm_release(item) if kind == "HelmRelease" else None,
         )
 
     return read
@@ -114,6 +128,83 @@ def _brought(item: ToolkitObject) -> str:
     # Such as main@sha1:0f3c…
     if item.status.last_applied_revision:
         return foreign.line(item.status.last_applied_revision.rpartition(":")[2])
-    newest = item.status.history[0] if item.status.history else Release()
+    newest = item.status.history[0] if item.status.history else History()
     found = OF_CHART.search(newest.chart_version) if newest.status == RELEASED else None
     return found[1] if found is not None else ""
+
+
+# ── releases ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NAME: Final = "app.kubernetes.io/name"
+SELECTOR: Final = f"{NAME} in ({','.join(CHARTS.values())})"
+"""The Deployments of the operators whose releases we know."""
+CHART: Final = "helm.sh/chart"
+VERSION: Final = "app.kubernetes.io/version"
+RELEASE_NAME: Final = "meta.helm.sh/release-name"
+RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+"""What Helm, or a chart, writes on whatever it makes."""
+
+
+def _of_helm_release(item: ToolkitObject) -> Holder | None:
+    chart = item.spec.chart.spec if item.spec.chart is not None else None
+    if chart is None:
+        return None
+    return _holder("HelmRelease", item.metadata, chart.chart, chart.version, ("spec", "chart", "spec", "version"))
+
+
+def _of_application(item: Application) -> Holder | None:
+    many = ((each, ("spec", "sources")) for each in item.spec.sources)
+    for source, field in ((item.spec.source or {}, ("spec", "source", "targetRevision")), *many):
+        chart, version = str(source.get("chart") or ""), str(source.get("targetRevision") or "")
+        found = _holder("Application", item.metadata, chart, version, field)
+        if found is not None:
+            return found
+    return None
+
+
+def _holder(kind: str, meta: ManagedMeta, chart: str, version: str, field: tuple[str, ...]) -> Holder | None:
+    component = operator_of(chart)
+    if component is None:
+        return None
+    return Holder(
+        component=component,
+        resource=f"{kind}/{meta.namespace}/{meta.name}",
+        version=foreign.line(version),
+        writer=writer_of(meta, field),
+        resource_version=meta.resource_version,
+        note=foreign.line(meta.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
+        marks=marks_of(meta.labels, meta.annotations),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseItem:
+    """An operator's Deployment."""
+
+    metadata: Meta
+    facts: Release | None
+
+
+def release_item(item: OperatorDeployment) -> ReleaseItem:
+    """Keep which release a Deployment is of."""
+    meta, status = item.metadata, item.status
+    component = operator_of(meta.labels.get(NAME, ""))
+    wanted = 1 if item.spec.replicas is None else item.spec.replicas
+    counts = {status.replicas, status.updated_replicas, status.available_replicas}
+    facts = (
+        Release(
+            component=component,
+            version=foreign.line(_version_of(meta.labels, CHARTS[component])),
+            name=foreign.line(meta.annotations.get(RELEASE_NAME, "")),
+            namespace=foreign.line(meta.annotations.get(RELEASE_NAMESPACE, "") or meta.namespace),
+            is_up=status.observed_generation >= meta.generation and counts == {wanted},
+        )
+        if component is not None
+        else None
+    )
+    return ReleaseItem(metadata=meta_of(meta), facts=facts)
+
+
+def _version_of(labels: dict[str, str], chart: str) -> str:
+    said = labels.get(CHART, "")
+    return said.removeprefix(f"{chart}-") if said.startswith(f"{chart}-") else labels.get(VERSION, "")

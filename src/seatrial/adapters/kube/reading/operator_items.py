@@ -6,6 +6,7 @@ Tests: tests/adapters/kube/test_project.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
@@ -15,6 +16,7 @@ from seatrial.core.model.deployers import is_deployer, marks_of
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
+from seatrial.core.model.seen.releases import Holder, Release
 from seatrial.core.movers import driver_manager
 from seatrial.core.text import foreign
 
@@ -80,7 +82,7 @@ def _carriers(
         Carrier(
             name=f"NVIDIADriver/{item.metadata.name}",
             version=foreign.line(item.spec.version),
-            writer=_writer(item.metadata, DRIVER_VERSION),
+            writer=writer_of(item.metadata, DRIVER_VERSION),
             resource_version=item.metadata.resource_version,
             note=foreign.line(item.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
             switches=switches_of(item.spec.manager),
@@ -96,7 +98,7 @@ def _carriers(
             version="" if is_silent else foreign.line(policy.spec.driver.version),
             parts=publishing.operand_versions(policy),
             strategy=foreign.line(policy.spec.daemonsets.update_strategy),
-            writer="" if is_silent else _writer(policy.metadata, POLICY_VERSION),
+            writer="" if is_silent else writer_of(policy.metadata, POLICY_VERSION),
             resource_version=policy.metadata.resource_version,
             note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
             switches=switches_of(policy.spec.driver.manager),
@@ -106,13 +108,27 @@ def _carriers(
     return tuple(found)
 
 
+def with_releases(operator: OperatorFacts, releases: Iterable[Release], holders: Iterable[Holder]) -> OperatorFacts:
+    """The operator with the releases that are in the cluster: whatever carries a version carries theirs as well."""
+    found = tuple(sorted(releases, key=lambda each: (each.component, each.namespace, each.name)))
+    up = tuple((each.component.value, each.version) for each in found if each.is_up and each.version)
+    return replace(
+        operator,
+        carriers=tuple(replace(each, parts=(*each.parts, *up)) for each in operator.carriers)
+        if up
+        else operator.carriers,
+        releases=found,
+        holders=tuple(sorted(holders, key=lambda each: each.resource)),
+    )
+
+
 def switches_of(manager: operator_models.DriverManager | None) -> tuple[tuple[str, str], ...]:
     """What is said about the driver manager's two switches; of two entries with one name the last counts."""
     said = {str(each.get("name")): str(each.get("value", "")) for each in (manager.env if manager else None) or ()}
     return tuple((name, said[name]) for name in driver_manager.SWITCHES if name in said)
 
 
-def _writer(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:
+def writer_of(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:
     """Who owns a field: the one who wrote last, and we ourselves only where nobody else does.
 
     Of several that wrote the same, who does it from a repository is the one that does it again.

@@ -8,7 +8,8 @@
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
     REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
     DAEMON_SETS                  DaemonSetItem     a look, when one begins or ends to roll by itself
-    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, FOLLOWERS   a look, and no node
+    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS
+                                 …Item             a look, and no node
 
 What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
 Tests: tests/adapters/kube/test_table.py, test_observe.py
@@ -25,7 +26,7 @@ from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
-from seatrial.adapters.kube.shapes.gitops_models import Application, ToolkitObject
+from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
 from seatrial.core.model.seen.pods import DriverPod, Pod
@@ -228,7 +229,7 @@ APPLICATIONS: Final[Row[Application, followers.FollowerItem]] = Row(
     model=Application,
     slim=_the(followers.application_item),
     need=Need.EXPLAINS,
-    tells=lambda item: item.facts,
+    tells=lambda item: item.tells,
 )
 
 KUSTOMIZATIONS: Final[Row[ToolkitObject, followers.FollowerItem]] = Row(
@@ -237,7 +238,7 @@ KUSTOMIZATIONS: Final[Row[ToolkitObject, followers.FollowerItem]] = Row(
     model=ToolkitObject,
     slim=_the(followers.toolkit_item("Kustomization")),
     need=Need.EXPLAINS,
-    tells=lambda item: item.facts,
+    tells=lambda item: item.tells,
 )
 
 HELM_RELEASES: Final[Row[ToolkitObject, followers.FollowerItem]] = Row(
@@ -246,6 +247,16 @@ HELM_RELEASES: Final[Row[ToolkitObject, followers.FollowerItem]] = Row(
     model=ToolkitObject,
     slim=_the(followers.toolkit_item("HelmRelease")),
     need=Need.EXPLAINS,
+    tells=lambda item: item.tells,
+)
+
+DEPLOYMENTS: Final[Row[OperatorDeployment, followers.ReleaseItem]] = Row(
+    name="deployments",
+    path=_the(keys.DEPLOYMENTS),
+    model=OperatorDeployment,
+    slim=_the(followers.release_item),
+    label_selector=followers.SELECTOR,
+    need=Need.EXPLAINS,  # who does not see them knows of no release, and brings none
     tells=lambda item: item.facts,
 )
 
@@ -266,5 +277,5 @@ ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(
 )
 """All that a rollout rests on; of several that are not fresh the first is told."""
 
-CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, *FOLLOWERS)
+CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

@@ -1,11 +1,13 @@
-"""The fields we read of what GitOps engines say of themselves: Applications, Kustomizations, HelmReleases.
+"""The fields we read of what GitOps engines say of themselves, and of the releases that they or others bring.
 
 As in models.py, what is not named here is dropped while decoding.
 """
 
 from __future__ import annotations
 
-from seatrial.adapters.kube.shapes.models import Condition, Model, ObjectMeta
+from typing import Any
+
+from seatrial.adapters.kube.shapes.models import Condition, ManagedMeta, Model, ObjectMeta
 
 # ── Applications ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -21,6 +23,9 @@ class SyncPolicy(Model, frozen=True):
 
 class ApplicationSpec(Model, frozen=True):
     sync_policy: SyncPolicy | None = None
+    source: dict[str, Any] | None = None
+    sources: tuple[dict[str, Any], ...] = ()
+    """As they are: who sets the version of one writes all of them again."""
 
 
 class SyncStatus(Model, frozen=True):
@@ -46,7 +51,7 @@ class ApplicationStatus(Model, frozen=True):
 
 
 class Application(Model, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ManagedMeta = ManagedMeta()
     spec: ApplicationSpec = ApplicationSpec()
     status: ApplicationStatus = ApplicationStatus()
 
@@ -54,8 +59,19 @@ class Application(Model, frozen=True):
 # ── toolkit ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class ChartSpec(Model, frozen=True):
+    chart: str = ""
+    version: str = ""
+
+
+class ChartTemplate(Model, frozen=True):
+    spec: ChartSpec = ChartSpec()
+
+
 class ToolkitSpec(Model, frozen=True):
     suspend: bool | None = None
+    chart: ChartTemplate | None = None
+    """Of a HelmRelease that names its chart itself."""
 
 
 class Release(Model, frozen=True):
@@ -74,6 +90,28 @@ class ToolkitStatus(Model, frozen=True):
 class ToolkitObject(Model, frozen=True):
     """A Kustomization or a HelmRelease: what concerns us is the same in both."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ManagedMeta = ManagedMeta()
     spec: ToolkitSpec = ToolkitSpec()
     status: ToolkitStatus = ToolkitStatus()
+
+
+# ── releases ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class DeploymentSpec(Model, frozen=True):
+    replicas: int | None = None
+
+
+class DeploymentStatus(Model, frozen=True):
+    observed_generation: int = 0
+    replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+
+
+class OperatorDeployment(Model, frozen=True):
+    """The Deployment of an operator, by which its release is known."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()

@@ -171,6 +171,7 @@ DRA_VERSIONS: Final = tuple(f"resource.k8s.io/{version}" for version in ("v1", "
 RESOURCE_CLAIMS: Final = tuple(f"/apis/{version}/resourceclaims" for version in DRA_VERSIONS)
 RESOURCE_SLICES: Final = tuple(f"/apis/{version}/resourceslices" for version in DRA_VERSIONS)
 NODE_MAINTENANCES: Final = "/apis/maintenance.nvidia.com/v1alpha1/nodemaintenances"
+DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
 APPLICATIONS: Final = "/apis/argoproj.io/v1alpha1/applications"
 KUSTOMIZATIONS: Final = "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations"
 HELM_RELEASES: Final = "/apis/helm.toolkit.fluxcd.io/v2/helmreleases"

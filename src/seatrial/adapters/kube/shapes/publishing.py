@@ -1,5 +1,7 @@
 """How a driver version, or NVIDIA's own upgrading, is written into the resource that owns the drivers.
 
+A release of an operator is written into the HelmRelease or the Application whose chart it is.
+
 Law of this file: a write names the fields it changes, and our note of it, and no other; it is bound to the resource
 as it was looked at. The server is asked to refuse what it does not know (fieldValidation=Strict): by default it would
 drop a field such as `spec.driver.nodeSelector` with a warning, and a canary would be the whole fleet. What it then says
@@ -9,20 +11,27 @@ tests/adapters/kube/test_execute_bound.py, test_execute_campaign.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from seatrial.adapters.kube.shapes import keys, operator_models
+from seatrial.adapters.kube.api.client import api_path
+from seatrial.adapters.kube.shapes import gitops_models, keys, operator_models
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Switch
 from seatrial.core.model.seen.operands import FIELDS
 from seatrial.core.model.seen.operators import ON_DELETE
+from seatrial.core.model.seen.releases import operator_of
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.text import foreign
 
 POLICY_KIND: Final = "ClusterPolicy"
 DRIVER_KIND: Final = "NVIDIADriver"
+HOLDERS: Final[Mapping[str, tuple[str, str, type[gitops_models.Application] | type[gitops_models.ToolkitObject]]]] = {
+    "HelmRelease": ("helmreleases", "helm.toolkit.fluxcd.io/v2", gitops_models.ToolkitObject),
+    "Application": ("applications", "argoproj.io/v1alpha1", gitops_models.Application),
+}
+"""Kinds that say which release of a chart is wanted: their plural, their API, and how they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +84,61 @@ class CarrierResource:
 
 def _bound(expect: str) -> dict[str, str]:
     return {"resourceVersion": expect} if expect else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderResource:
+    """One object that says which release of an operator is wanted: where it is, and how it is read."""
+
+    path: str
+    model: type[gitops_models.Application] | type[gitops_models.ToolkitObject]
+
+    def version_patch(
+        self,
+        stored: gitops_models.Application | gitops_models.ToolkitObject,
+        version: str,
+        *,
+        expect: str,
+        note: str,
+    ) -> dict[str, Any]:
+        """The merge patch of the chart's version and our note of it, at the version that was looked at.
+
+        A list cannot be merged: where an Application has several sources, all of them are written as they are.
+        """
+        notes = {"annotations": {keys.PUBLISHED_ANNOTATION: note}} if note else {}
+        spec: dict[str, Any] = {"chart": {"spec": {"version": version}}}
+        if isinstance(stored, gitops_models.Application):
+            spec = {"source": {"targetRevision": version}}
+            if not _is_operator(stored.spec.source or {}):
+                spec = {
+                    "sources": [
+                        {**each, "targetRevision": version} if _is_operator(each) else each
+                        for each in stored.spec.sources
+                    ]
+                }
+        return {"metadata": {**_bound(expect or stored.metadata.resource_version), **notes}, "spec": spec}
+
+
+def _is_operator(source: dict[str, Any]) -> bool:
+    return operator_of(str(source.get("chart") or "")) is not None
+
+
+def holder_of(resource: str) -> HolderResource | None:
+    """The object behind a name such as `HelmRelease/gpu-operator/gpu`; None for what holds no release."""
+    kind, _, place = resource.partition("/")
+    namespace, _, name = place.partition("/")
+    if not name or kind not in HOLDERS:
+        return None
+    plural, version, model = HOLDERS[kind]
+    return HolderResource(path=api_path(version, plural, namespace=namespace, name=name), model=model)
+
+
+def release_in(stored: gitops_models.Application | gitops_models.ToolkitObject) -> str:
+    """The version of an operator's chart that an object says; empty where it says none."""
+    if isinstance(stored, gitops_models.ToolkitObject):
+        return stored.spec.chart.spec.version if stored.spec.chart is not None else ""
+    sources = (stored.spec.source or {}, *stored.spec.sources)
+    return next((str(each.get("targetRevision") or "") for each in sources if _is_operator(each)), "")
 
 
 def target_of(resource: str) -> CarrierResource | None:

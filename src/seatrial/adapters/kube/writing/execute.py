@@ -240,10 +240,15 @@ class KubeCluster:
         for resource, version in action.versions:
             if not self._is_leader():
                 return stale(action, "another controller leads by now")
-            target = publishing.target_of(resource)
+            expect = dict(action.expects).get(resource, "")
+            holder, target = publishing.holder_of(resource), publishing.target_of(resource)
+            if holder is not None:
+                stored = await self._publish_release(holder, version, expect, action.note)
+                if stored != version:
+                    return failed(action, f"{resource} should have {version}, but has {stored or 'none'}")
+                continue
             if target is None:
                 return failed(action, f"{resource} has no driver version that could be set")
-            expect = dict(action.expects).get(resource, "")
             switches = tuple(each for each in action.switches if each.resource == resource)
             env = None
             if switches:
@@ -262,6 +267,12 @@ class KubeCluster:
                 wanted = words.switched(switches)
                 return failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")
         return done(action)
+
+    async def _publish_release(self, holder: publishing.HolderResource, version: str, expect: str, note: str) -> str:
+        """Write the version of a chart; what the server says it has stored."""
+        found = await self._client.get(holder.path, holder.model)
+        body = holder.version_patch(found, version, expect=expect, note=note)
+        return publishing.release_in(await self._client.patch(holder.path, body, holder.model, kind=PatchKind.MERGE))
 
     async def _set_auto_upgrade(self, action: SetAutoUpgrade) -> Outcome:
         target = publishing.target_of(action.resource)

@@ -15,6 +15,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.releases import Holder, Release
 
 ON_DELETE: Final = "OnDelete"
 """The strategy of a DaemonSet that replaces a pod only when somebody deletes it."""
@@ -39,7 +40,7 @@ class Carrier:
     """Its kind and name, such as `ClusterPolicy/cluster-policy`."""
     version: str = ""
     parts: tuple[tuple[str, str], ...] = ()
-    """The versions of operands that it names, by the key of their component."""
+    """The versions of operands that it names, by the key of their component; and releases that run beside it."""
     strategy: str = ""
     """How its DaemonSets replace their pods: `OnDelete`, `RollingUpdate`, or empty where it does not say."""
     writer: str = ""
@@ -70,6 +71,10 @@ class OperatorFacts:
     rolling: tuple[Operand, ...] = ()
     """Operands whose DaemonSet replaces its pods by itself, on every node, as soon as its template changes."""
     carriers: tuple[Carrier, ...] = ()
+    releases: tuple[Release, ...] = ()
+    """What runs of operators, the GPU Operator among them."""
+    holders: tuple[Holder, ...] = ()
+    """What says which releases are wanted."""
 
     @property
     def mode(self) -> Mode:

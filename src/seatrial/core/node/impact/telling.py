@@ -228,11 +228,24 @@ DIGEST_WRITTEN: Final = (26, 3)
 """The first that writes this digest into the driver pod."""
 
 
+RELEASES: Final[Mapping[Component, tuple[str, str]]] = {
+    Component.GPU_OPERATOR: (
+        "its Deployment, its CRDs and NFD move at once, for the whole cluster",
+        "What runs on nodes (driver, toolkit, device plugin and the like) gets a new template and waits for its visit",
+    ),
+    Component.NETWORK_OPERATOR: (
+        "its Deployment and its CRDs move at once, for the whole cluster",
+        "The network driver on nodes stays as the NicClusterPolicy says",
+    ),
+}
+"""What a release moves at once, and what becomes of that which runs on nodes; told before the start as well."""
+
+
 def _gpu_operator(_step: Step) -> Iterator[Row]:
     yield Row(
-        component="gpu-operator",
-        action="Restarts; gives its operands new templates, on all nodes alike",
-        impact="None directly; updateStrategy paces the operands below, and with OnDelete a rollout does",
+        component="gpu-operator, its CRDs, NFD",
+        action="Move at once; operands get new templates, on all nodes alike",
+        impact="None directly; updateStrategy paces the operands below, and with OnDelete each waits for its visit",
     )
 
 

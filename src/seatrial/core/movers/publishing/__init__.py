@@ -1,6 +1,8 @@
 """Which resource carries which driver version, and what is due so that it carries another.
 
-Law of this file: published means seen to be published, in the resource and in the DaemonSets that come from it. A
+    releases.py    whole releases of operators, where we bring them ourselves
+
+Law of this room: published means seen to be published, in the resource and in the DaemonSets that come from it. A
 version is written once per step; if somebody else keeps writing another one, that is named, not fought. Tests:
 tests/core/test_publishing.py
 """
@@ -17,6 +19,7 @@ from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.model.seen.operators import ON_DELETE, Carrier
 from seatrial.core.movers import driver_manager
+from seatrial.core.movers.publishing import releases
 from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import ANY, carried, carrier_of, carries, is_policy, is_same, running, wants
 from seatrial.core.words import acts as words
@@ -123,7 +126,7 @@ def _vacant(view: View) -> set[str]:
 def why_not(view: View) -> tuple[Hold, ...]:
     """Why nothing can be published, or could not be taken back again."""
     found = (_no_way_back(view), _nothing_to_publish(view))
-    return tuple(held for held in found if held is not None)
+    return (*(held for held in found if held is not None), *releases.why_not(view))
 
 
 def _no_way_back(view: View) -> Hold | None:
@@ -165,6 +168,11 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     if view.seen.others and step is not PublishStep.REVERT:
         # Two that were proposed in the same moment; who goes back publishes only what was there before.
         return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
+    if via is Via.DIRECT:
+        released = releases.due(view, step, missing)
+        if released is not None:
+            return released
+        missing = tuple((name, releases.bare(text)) for name, text in missing)
     other = writer_of(view, missing[0][0]) if via is Via.DIRECT else ""
     is_back = step is PublishStep.REVERT and _is_carried(view, *missing[0])
     if other and not is_back and not _is_whole(view, step, *missing[0]):
@@ -216,7 +224,7 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
     names = (carrier.name for carrier in view.operator.carriers)
     is_carried = any(is_same(carried(name, view.operator, view.target), view.target) for name in names)
     for resource, text in missing:
-        found, before = carried(resource, view.operator, text), baseline.get(resource, "")
+        found, before = carried(resource, view.operator, text), releases.bare(baseline.get(resource, ""))
         is_back = view.record.has_asked and (_has_run(view, resource) or not is_carried)
         if found and before and (is_back or not is_same(found, before)):
             writer = carrier_of(resource, view.operator).writer or "somebody"
