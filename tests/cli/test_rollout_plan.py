@@ -85,37 +85,35 @@ def test_every_step_is_a_rollout_that_waits_for_the_one_before_it(plan: dict[str
         "spring-1-gpu-operator",
         "spring-2-driver",
         "spring-3-network-operator",
-        "spring-4-firmware-cx7",
+        "spring-4-mofed",
+        "spring-5-firmware-cx7",
     )
     assert [each["spec"].get("after") for each in found.resources] == [None, *found.names[:-1]]
-    assert [each["spec"]["target"]["driver"] for each in found.resources] == ["550.144.03", *["580.82.07"] * 3]
+    assert [each["spec"]["target"]["driver"] for each in found.resources] == ["550.144.03", *["580.82.07"] * 4]
 
 
 def test_what_we_do_not_move_is_a_step_by_hand_with_the_words_of_the_plan(plan: dict[str, Any]) -> None:
-    operator, driver, network, firmware = (each["spec"] for each in chain(plan, "--bake", "2h").resources)
-    assert "byHand" not in driver
-    assert {**operator["byHand"], "instructions": ""} == {
-        "component": "gpu_operator",
-        "version": "v25.3.4",
-        "before": "v24.9.2",
-        "instructions": "",
-    }
-    assert "Subscribe to channel v25.3 with manual approval" in operator["byHand"]["instructions"]
-    assert "Leave gpu_driver at 550.144.03" in operator["byHand"]["instructions"]
-    assert "With it goes mofed from 24.10-0.7.0.0 to 25.01-0.6.0.0" in network["byHand"]["instructions"]
+    specs = [each["spec"] for each in chain(plan, "--bake", "2h").resources]
+    operator, driver, network, mofed, firmware = specs
+    assert [spec.get("byHand", {}).get("component") for spec in specs] == [None, None, None, "mofed", "firmware_cx7"]
+    assert operator["target"] == {"driver": "550.144.03", "gpu_operator": "v25.3.4"}
+    assert driver["target"] == {"driver": "580.82.07"}
+    assert network["target"]["network_operator"] == "v25.1.0"
+    assert "Bring mofed from 24.10-0.7.0.0 to 25.01-0.6.0.0" in mofed["byHand"]["instructions"]
     assert "oneWay" not in firmware["byHand"], "one train up: NVIDIA tests going back that far"
-    assert all(spec["publish"] == {"via": "none"} for spec in (operator, network, firmware))
-    assert all(spec["bake"] == {"durationSeconds": 7200} for spec in (operator, driver, network, firmware))
+    assert all(spec["publish"] == {"via": "none"} for spec in (mofed, firmware))
+    assert all(spec["bake"] == {"durationSeconds": 7200} for spec in specs)
 
 
-def test_how_versions_are_published_and_who_moves_nodes_is_said_of_the_driver_alone(plan: dict[str, Any]) -> None:
+def test_how_versions_are_published_and_who_moves_nodes_is_said_of_what_we_publish(plan: dict[str, Any]) -> None:
     url = "https://git.example/gpu.git"
     way = ("--publish", "git", "--publish-path", "cluster/gpu.yaml", "--publish-url", url, "--mode", "direct")
     found = chain(plan, *way, "--no-prepull", "--set-on-delete").resources
-    operator, driver, *_ = (each["spec"] for each in found)
-    assert driver["publish"] == {"via": "git", "git": {"path": "cluster/gpu.yaml", "url": url}}
+    operator, driver, *_, firmware = (each["spec"] for each in found)
+    where = {"via": "git", "git": {"path": "cluster/gpu.yaml", "url": url}}
+    assert (operator["publish"], driver["publish"]) == ({**where, "setOnDelete": True}, where)
     assert (driver["mode"], driver["prepull"]) == ("direct", False)
-    assert not {"mode", "prepull"} & set(operator)
+    assert not {"mode", "prepull"} & set(firmware)
 
 
 def test_operands_without_a_release_are_a_rollout_of_ours(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +134,7 @@ def test_operands_without_a_release_are_a_rollout_of_ours(here: Path, capsys: py
 
 
 def test_only_the_first_step_begins_paused(plan: dict[str, Any]) -> None:
-    assert [each["spec"].get("paused") for each in chain(plan, "--paused").resources] == [True, None, None, None]
+    assert [each["spec"].get("paused") for each in chain(plan, "--paused").resources] == [True, *[None] * 4]
 
 
 def test_the_same_plan_has_the_same_names_and_another_plan_has_others(plan: dict[str, Any]) -> None:
@@ -163,8 +161,10 @@ def test_a_name_that_would_be_too_long_is_refused(plan: dict[str, Any]) -> None:
 def test_everything_is_shown_before_anything_is_created(plan: dict[str, Any]) -> None:
     found = chain(plan, "spring")
     told = list(rollout_plan.preview(found, plan, frozenset(found.names[1:]), has_source=False))
-    assert told[0] == "Plan      current to canary: 4 rollouts, one after the other"
+    assert told[0] == "Plan      current to canary: 5 rollouts, one after the other"
     assert "spring-1-gpu-operator  (there already)" in told
+    assert "  moves   gpu_operator v24.9.2 to v25.3.4, by seatrial, published: direct" in told
+    assert any("Subscribe to channel v25.3 with manual approval" in line for line in told)
     assert "  moves   gpu_driver 550.144.03 to 580.82.07, by seatrial, published: direct" in told
     assert "  moves   firmware_cx7 28.43.1014 to 28.44.1036, by hand" in told
     assert told[-1].startswith("Promotes  nothing")
@@ -189,7 +189,7 @@ def test_from_a_repository_the_last_step_promotes_and_every_commit_knows_where_t
     target = chaining.target_of(wanted, ON)
     found = chaining.chain_of(wanted, chaining.plan_of(wanted, target, ON), target, ON)
     git = {"url": url, "branch": "main", "path": "gpu-version-matrix.yaml", "commit": commit}
-    assert [each["spec"].get("matrix") for each in found.resources] == [None] * 3 + [{"git": git, "entry": "canary"}]
+    assert [each["spec"].get("matrix") for each in found.resources] == [None] * 4 + [{"git": git, "entry": "canary"}]
     driver = found.resources[1]["spec"]
     assert driver["publish"] == {"via": "git", "git": {"path": "cluster/gpu.yaml", "url": url}}
 
@@ -252,8 +252,8 @@ def test_what_is_there_under_the_name_has_to_say_the_same(plan: dict[str, Any]) 
     there["spec"] |= {"paused": True, "mode": "auto", "abort": ""}
     there["spec"]["approvals"]["approved"] = ["waves"]
     chaining.check_same(resource, Rollout(raw=there))
-    there["spec"]["byHand"]["version"] = "v25.3.5"
-    with pytest.raises(PlanUnusable, match=r"its spec\.byHand\.version differs"):
+    there["spec"]["target"]["gpu_operator"] = "v25.3.5"
+    with pytest.raises(PlanUnusable, match=r"its spec\.target\.gpu_operator differs"):
         chaining.check_same(resource, Rollout(raw=there))
 
 

@@ -1,4 +1,4 @@
-"""A plan's steps as rollouts: driver and operands are ours, what leads the rest is people's, in a sound order."""
+"""A plan's steps as rollouts: releases, driver and operands are ours, the rest is people's, in a sound order."""
 
 from __future__ import annotations
 
@@ -43,13 +43,29 @@ def leads(*legs: Leg, judge: Any = sound) -> list[Component]:
 
 def test_an_operator_goes_before_its_driver_and_takes_its_operands_along() -> None:
     first, second = moves(leg(DRIVER, TOOLKIT, OPERATOR))
-    assert (first.change, first.along, first.driver, first.is_ours) == (OPERATOR, (TOOLKIT,), "550.144.03", False)
+    assert (first.change, first.along, first.driver, first.is_ours) == (OPERATOR, (TOOLKIT,), "550.144.03", True)
     assert (second.change, second.along, second.driver, second.is_ours) == (DRIVER, (), "580.82.07", True)
-    assert first.instructions == (
-        "Bring gpu_operator from v24.9.2 to v25.3.4. With it goes container_toolkit from v1.17.4 to v1.17.8. "
-        "Leave gpu_driver at 550.144.03: a step of its own moves it."
-    )
-    assert second.instructions == ""
+    assert first.beside == (("gpu_operator", "v25.3.4"),), "the release brings the toolkit"
+    assert (first.instructions, second.instructions) == ("", "")
+
+
+def test_a_network_operator_is_published_and_its_driver_is_a_step_of_its_own() -> None:
+    network = change(Component.NETWORK_OPERATOR, "v25.4.0", "v25.1.0")
+    mofed = change(Component.MOFED, "25.04-0.6.0.0", "25.01-0.6.0.0")
+    first, second = moves(leg(mofed, network))
+    assert (first.change, first.along, first.beside) == (network, (), (("network_operator", "v25.4.0"),))
+    assert (second.change, second.is_ours) == (mofed, False)
+
+
+def test_of_a_step_of_everything_only_firmware_and_the_platform_stay_by_hand() -> None:
+    platform = change(Component.OPENSHIFT, "4.20.1", "4.19.2")
+    network = change(Component.NETWORK_OPERATOR, "v25.4.0", "v25.1.0")
+    legs = leg(platform), leg(DRIVER, OPERATOR, TOOLKIT), leg(network), leg(CX7)
+    found = {move.change.component: move.is_ours for move in moves(*legs)}
+    assert [component for component, is_ours in found.items() if not is_ours] == [
+        Component.OPENSHIFT,
+        Component.FIRMWARE_CX7,
+    ]
 
 
 PLUGIN = change(Component.DEVICE_PLUGIN, "v0.17.4", "v0.17.1")
@@ -129,5 +145,5 @@ def test_what_is_not_named_any_more_is_nobodys_step() -> None:
 def test_an_operator_whose_driver_moves_in_a_later_step_leaves_it_where_it_is() -> None:
     later = Leg(number=2, changes=(DRIVER,), stack={**leg(OPERATOR).stack, Component.GPU_DRIVER: "580.82.07"})
     first, second = moves(leg(OPERATOR), later)
-    assert "Leave gpu_driver at 550.144.03: a step of its own moves it" in first.instructions
-    assert second.is_ours
+    assert (first.driver, first.beside) == ("550.144.03", (("gpu_operator", "v25.3.4"),))
+    assert (second.driver, second.is_ours) == ("580.82.07", True)

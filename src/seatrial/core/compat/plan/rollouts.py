@@ -1,7 +1,8 @@
 """The steps of a plan as rollouts, one after the other: what each moves, who moves it, and what people are told.
 
-    a step of the plan ── one group ─▶ the driver and its operands, which we move    a campaign
-                                    └▶ what leads the rest of the group              by hand: an operator, firmware
+    a step of the plan ── one group ─▶ a release of an operator, which we publish     a campaign
+                                    ├▶ the driver and its operands, which we move     a campaign
+                                    └▶ what leads the rest of the group               by hand: firmware, OpenShift
 
 A group moves together in a plan, and one thing after the other in a cluster: the operator before its driver, unless the
 rules forbid the stack between the two and not the one the other way round. A release of the operator brings the
@@ -20,7 +21,9 @@ from seatrial.core.compat.plan.values import Change
 Judged: TypeAlias = frozenset[str]
 """The rules that a stack fails."""
 
-OURS: Final = frozenset({Component.GPU_DRIVER, *OPERANDS})
+RELEASES: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
+"""Operators whose release we publish; what it brings to nodes moves node by node."""
+OURS: Final = frozenset({Component.GPU_DRIVER, *RELEASES, *OPERANDS})
 """What we publish and move ourselves."""
 INSTRUCTIONS_MAX: Final = 4096
 """So much of its instructions a rollout can hold."""
@@ -65,7 +68,9 @@ class Move:
 
     @property
     def beside(self) -> tuple[tuple[str, str], ...]:
-        """The operands that a rollout of ours moves, and the version of each."""
+        """What a rollout of ours publishes beside the driver, and the version of each: a release, or operands."""
+        if self.change.component in RELEASES:  # it brings what goes along
+            return ((self.change.component.value, self.change.after),)
         ours = (self.change, *self.along) if self.is_ours else ()
         return tuple((each.component.value, each.after) for each in ours if each.component in OPERANDS)
 
@@ -126,14 +131,17 @@ def _parts(changes: Sequence[Change]) -> list[tuple[Change, ...]]:
     )
     # A release brings its operands: they are nothing that could be moved apart from it.
     is_release = any(change.component is Component.GPU_OPERATOR for change in ordered)
-    moved = frozenset({Component.GPU_DRIVER}) if is_release else OURS
+    moved = frozenset({Component.GPU_DRIVER, *(() if is_release else OPERANDS)})
     ours = sorted((change for change in ordered if change.component in moved), key=_is_beside)
     rest = [change for change in ordered if change.component not in moved]
     if rest and GROUPS[rest[0].component] is Group.FIRMWARE:
         return [(change,) for change in rest]  # each kind of card has a firmware of its own
     if ours and all(change.component is Component.CUDA for change in rest):
         return [(*ours, *rest)]  # CUDA's version is the driver's
-    return [part for part in (tuple(rest), tuple(ours)) if part]
+    # The network driver is no part of its operator's release: the NicClusterPolicy says its version.
+    apart = [change for change in rest if change.component is Component.MOFED and rest[0] is not change]
+    released = tuple(change for change in rest if change not in apart)
+    return [part for part in (released, tuple(apart), tuple(ours)) if part]
 
 
 def _is_beside(change: Change) -> bool:
