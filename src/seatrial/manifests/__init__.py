@@ -45,8 +45,8 @@ def rbac(
     has to see the DaemonSets of both. Rollouts with a canary (`has_campaigns`) need some more, of which the right to
     make Jobs is granted where gates run. To ask jobs to save their work it has to patch their pods, which is granted
     where they run (`checkpoint_namespaces`) and nowhere else. A controller that audits (`has_audits`) lists more than
-    it watches. To suspend Workloads of Kueue (`has_kueue`) it has to see and patch them. One whose rollouts bring releases
-    of operators (`has_releases`) sees the operators' Deployments, and may write what deploys them.
+    it watches. To suspend Workloads of Kueue (`has_kueue`) it has to see and patch them. One whose rollouts bring
+    releases of operators (`has_releases`) sees the operators' Deployments, and may write what deploys them.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     asking = _read("rbac-checkpoint.yaml")
