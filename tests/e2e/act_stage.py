@@ -65,7 +65,8 @@ from tests.scenarios.two_stages import Repository
 OPERATORS: Final = "act-operator"
 """The namespace of the operator's pods; one of our own, so that no other fleet's are in it."""
 KEEPER: Final = "act-keeper"
-"""The DaemonSet that owns the DRA plugin: anybody else's pod with its labels is no plugin."""
+"""The DaemonSet that owns the DRA plugin and the toolkit: anybody else's pod with their labels is neither."""
+TOOLKIT_APP, TOOLKIT_HASH = "nvidia-container-toolkit-daemonset", "act-revision"
 ROLLOUT: Final = "act-conformance"
 MEMBER: Final = {"testbed.seatrial.dev/acts": "played"}
 SOMEBODY: Final = "somebody-else"
@@ -230,6 +231,8 @@ class ActStage:
         await self._node(FIRST, setting)
         await self._node(SECOND, Setting())
         await self._status({})
+        if Sitter.TOOLKIT in setting.sitters:
+            await self._template()
         for sitter in setting.sitters:
             await self._pod(sitter)
         if setting.is_guarded:
@@ -261,7 +264,7 @@ class ActStage:
             with suppress(errors.NotFound):
                 await self.client.patch(where, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
             await self._delete(where)
-        beside = ("/pods/", "/poddisruptionbudgets/", "/workloads/")
+        beside = ("/pods/", "/poddisruptionbudgets/", "/controllerrevisions/", "/workloads/")
         for path in [path for path in self.placed if any(kind in path for kind in beside)]:
             await self._delete(path)
         for pod in [item for item in self.observer.streams[table.PODS].store if item.node in (FIRST, SECOND)]:
@@ -303,7 +306,7 @@ class ActStage:
                 "name": name,
                 "namespace": namespace,
                 "labels": _LABELS.get(sitter, {"guarded": str(self.number)}),
-                "ownerReferences": [await self._keeper()] if sitter is Sitter.PLUGIN else [],
+                "ownerReferences": [await self._keeper()] if sitter in _KEPT else [],
                 "annotations": {keys.CHECKPOINT_ANNOTATION: "true"} if sitter is Sitter.SAVER else {},
             },
             "spec": {
@@ -327,6 +330,24 @@ class ActStage:
         kind = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload"}
         body = {**kind, "metadata": metadata, "spec": {"queueName": "gpus"}}
         await self._apply(keys.workload_path(NAMESPACE, name), body)
+
+    async def _template(self) -> None:
+        """What the DaemonSet of the toolkit wants: the revision that its pod has."""
+        spec = {"containers": [{"name": "main", "image": "example.invalid/image"}]}
+        template = {"metadata": {"labels": {keys.APP_LABEL: TOOLKIT_APP}}, "spec": spec}
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": TOOLKIT_APP,
+                "namespace": OPERATORS,
+                "labels": {keys.REVISION_LABEL: TOOLKIT_HASH},
+                "ownerReferences": [await self._keeper()],
+            },
+            "revision": 1000,  # newer than the one that the DaemonSet itself may have
+            "data": {"spec": {"template": template}},
+        }
+        await self._apply(f"{keys.revisions_path(OPERATORS)}/{TOOLKIT_APP}", body)
 
     async def _keeper(self) -> dict[str, Any]:
         """The DaemonSet on its way out, which owns a pod and does nothing with it."""
@@ -366,6 +387,7 @@ class ActStage:
             keys.MACHINE_POOLS: self.observer.streams[table.MACHINE_POOLS],
             keys.maintenances_path(NAMESPACE): self.observer.streams[table.MAINTENANCES],
             keys.workload_path(NAMESPACE, "")[:-1]: self.observer.streams[table.WORKLOADS],
+            keys.revisions_path(OPERATORS): self.observer.streams[table.REVISIONS],
             **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},
         }
         for path, version in self.placed.items():
@@ -385,7 +407,10 @@ _LABELS: Final = {
     Sitter.DRIVER: dict(keys.DRIVER_SELECTORS[:1]),
     Sitter.VALIDATOR: dict([keys.VALIDATOR_SELECTOR]),
     Sitter.PLUGIN: dict(keys.DRA_SELECTORS[:1]),
+    Sitter.TOOLKIT: {keys.APP_LABEL: TOOLKIT_APP, keys.REVISION_LABEL: TOOLKIT_HASH},
 }
+_KEPT: Final = (Sitter.PLUGIN, Sitter.TOOLKIT)
+"""Pods that are what they are only as a DaemonSet's."""
 
 
 def _namespace(sitter: Sitter) -> str:
@@ -476,7 +501,7 @@ def _fail(told: str) -> None:
 
 def _rollout(name: str, remote: Bare | None) -> dict[str, Any]:
     spec: dict[str, Any] = {
-        "target": {"driver": NEW.version},
+        "target": {"driver": NEW.version, "container_toolkit": "v1.18.1"},
         "nodeSelector": MEMBER,
         "canary": {"count": 1},
         "prepull": False,

@@ -57,8 +57,8 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.marks import NEIGHBOURS, Place
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
-from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.operands import Operand, OperandPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, ValidatorPod
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
@@ -89,6 +89,7 @@ class Sitter(StrEnum):
     DRIVER = "driver"
     VALIDATOR = "validator"
     PLUGIN = "plugin"
+    TOOLKIT = "toolkit"
     SAVER = "saver"
     """Holds a GPU, and offers to save its work."""
     QUEUED = "queued"
@@ -628,14 +629,23 @@ def restarting(operand: Operand, sitter: Sitter, other: Operand) -> Case:
         name=f"RestartPod of the {sitter}",
         kind=RestartPod,
         act=act,
-        setting=Setting(sitters=(Sitter.DRIVER, Sitter.VALIDATOR, Sitter.PLUGIN)),
+        setting=Setting(sitters=(Sitter.DRIVER, Sitter.VALIDATOR, Sitter.PLUGIN, Sitter.TOOLKIT)),
         varies=varies,
     )
 
 
 def _restart(seen: Snapshot, operand: Operand) -> RestartPod:
     facts = seen.nodes[FIRST].facts
-    found = {Operand.DRIVER: facts.driver, Operand.VALIDATOR: facts.validator, Operand.DRA_PLUGIN: facts.dra}[operand]
+    found: DriverPod | ValidatorPod | DraPlugin | OperandPod | None
+    match operand:
+        case Operand.DRIVER:
+            found = facts.driver
+        case Operand.VALIDATOR:
+            found = facts.validator
+        case Operand.DRA_PLUGIN:
+            found = facts.dra
+        case _:
+            found = next(each.pod for each in facts.operands if each.operand is operand)
     assert found is not None
     return RestartPod(node=FIRST, attempt=1, operand=operand, namespace=found.namespace, pod=found.name, uid=found.uid)
 
@@ -718,7 +728,15 @@ POD_CASES: Final = (
     ),
     restarting(Operand.DRIVER, Sitter.DRIVER, Operand.VALIDATOR),
     restarting(Operand.VALIDATOR, Sitter.VALIDATOR, Operand.DRA_PLUGIN),
-    restarting(Operand.DRA_PLUGIN, Sitter.PLUGIN, Operand.DRIVER),
+    restarting(Operand.DRA_PLUGIN, Sitter.PLUGIN, Operand.TOOLKIT),
+    restarting(Operand.TOOLKIT, Sitter.TOOLKIT, Operand.DRIVER),
+    Case(
+        name="RestartPod of a toolkit that was made anew",
+        kind=RestartPod,
+        act=lambda seen: replace(_restart(seen, Operand.TOOLKIT), pod="toolkit-gone", uid="gone"),
+        setting=Setting(sitters=(Sitter.TOOLKIT,)),
+        varies={"uid": lambda _, seen: _restart(seen, Operand.TOOLKIT)},
+    ),
 )
 
 
