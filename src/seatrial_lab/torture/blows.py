@@ -94,6 +94,8 @@ def _restore_etcd(play: Play, blow: Blow) -> Undo:
         play.watch_no_more()  # two pasts in one history would show what never was
         play.stage.restorable.restore_snapshot()
         play.stage.gates.forget()
+        if play.schedule.has_git:
+            play.stage.synced.forget()
         play.watch()
 
     return restore

@@ -100,6 +100,7 @@ class Stage:
     moved: Moved
     account: Path
     gates: gate_runs.GateRuns
+    synced: syncer.Syncer
     remote: Path
     work: Path
 
@@ -198,6 +199,7 @@ def staged(folder: Path, mode: Mode, *, node_count: int) -> Iterator[Stage]:
             moved=nodes,
             account=account,
             gates=gates,
+            synced=synced,
             remote=remote,
             work=work,
         )

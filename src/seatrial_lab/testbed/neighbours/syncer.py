@@ -78,6 +78,11 @@ class Syncer:
         with self._looking:
             self._is_suspended = False
 
+    def forget(self) -> None:
+        """Bring the newest commit in once more: real engines compare, and see that a restored cluster lacks it."""
+        with self._looking:
+            self.applied.clear()
+
     def poke(self) -> None:
         """Look now."""
         with suppress(RemoteAway):
