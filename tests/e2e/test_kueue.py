@@ -128,3 +128,22 @@ def test_a_workload_is_suspended_for_the_visit_and_active_again_after_it(
         assert controller.stop() == 0
     evictions = [each for each in kueue.requests("seatrial") if each.subresource == "eviction"]
     assert [each for each in evictions if job.namespace in str(each)] == []
+
+
+def test_a_controller_that_was_not_told_of_kueue_moves_nobody_and_says_so(
+    kueue: ControlPlane, make_rollout: RolloutMaker, tmp_path: Path
+) -> None:
+    name = f"{PREFIX}-unseen"
+    fleet, job = a_fleet(kueue, name)
+    make_rollout(name, fleet=name, target=NEW, limits={"maxUnavailable": 1}, checkpoint={"kueue": True})
+    fleet.set_driver_version(NEW)
+    with ControllerProcess(controller_process.identity(kueue, name), name, tmp_path, lease_seconds=5) as controller:
+        waiting.wait_for(
+            lambda: "kueue-unseen" in json.dumps(kueue.get("gpurollout", name).get("status", {})),
+            what="the rollout to say why it waits",
+            timeout_seconds=60,
+            describe=lambda: json.dumps(kueue.get("gpurollout", name).get("status", {})),
+        )
+        assert controller.stop() == 0
+    assert is_active(kueue, job)
+    assert set(fleet.driver_versions().values()) == {OLD}

@@ -252,17 +252,18 @@ def _step_saving(
         return Step(action=AskCheckpoint(node=node.name, attempt=attempt, pods=together, token=token, webhook=webhook))
     again = [retry_at(orders.rebuffs[pod.uid]) for pod in unsaved if _hook(pod, orders) and pod.uid in orders.rebuffs]
     ending = next((pod for pod in unsaved if _hook(pod, orders) == KUEUE), None)
-    told: dict[str, object] = {"pod": unsaved[0].full_name, "count": len(unsaved)}
-    told |= {"token": token} if ending is None else {"workload": f"{ending.namespace}/{ending.workload}"}
-    return Step(
-        hold=hold(
-            node.name,
-            HoldCode.CHECKPOINT_PENDING if ending is None else HoldCode.KUEUE_PENDING,
-            told,
-            since=record_of(node).entered_at,
-            until=min([deadline, *again]),
+    pod, count = unsaved[0].full_name, len(unsaved)
+    since, until = record_of(node).entered_at, min([deadline, *again])
+    if ending is None:
+        waiting = hold(
+            node.name, HoldCode.CHECKPOINT_PENDING, since=since, until=until, pod=pod, count=count, token=token
         )
+        return Step(hold=waiting)
+    workload = f"{ending.namespace}/{ending.workload}"
+    waiting = hold(
+        node.name, HoldCode.KUEUE_PENDING, since=since, until=until, pod=pod, count=count, workload=workload
     )
+    return Step(hold=waiting)
 
 
 def _hook(pod: Pod, orders: Orders) -> str | None:
