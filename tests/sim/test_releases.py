@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.compat.matrix import Component
-from seatrial.core.model.campaign import PublishStep, Via
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import Holder, Release
+from seatrial.core.model.target import Target
 from seatrial.sim import releases
 from seatrial.sim.acts import Refused
-from seatrial.sim.outside import CLUSTER_POLICY, Outside, apply, commit, is_synced
+from seatrial.sim.outside import CLUSTER_POLICY, GateFate, Outside, apply, cluster_policy, commit, is_synced
+from tests.builders import OLD, an_intent
+from tests.sim.test_operand_pods import Story, careful, versions
 
 HOLDER = Holder(
     component=Component.GPU_OPERATOR, resource="HelmRelease/nvidia/gpu", version="v25.3.4", resource_version="7"
@@ -20,8 +28,6 @@ RELEASE = Release(component=Component.GPU_OPERATOR, version="v25.3.4")
 
 
 def outside() -> Outside:
-    from seatrial.sim.outside import cluster_policy
-
     facts = cluster_policy("570.124.06")
     carriers = tuple(replace(each, parts=(("gpu_operator", "v25.3.4"),)) for each in facts.carriers)
     return Outside(operator=replace(facts, carriers=carriers, releases=(RELEASE,), holders=(HOLDER,)))
@@ -68,3 +74,65 @@ def test_a_commit_that_names_a_release_is_deployed_with_it() -> None:
     assert after is not None
     assert seen(after.operator)[1:] == ("v25.10.0", "v25.10.0")
     assert releases.followed(before.operator, ["570.124.06"]) == before.operator
+
+
+# ── whole rollouts ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+BEFORE, AFTER = "v25.3.0", "v25.10.0"
+
+
+def a_story(*holders: Holder, **settings: Any) -> Story:
+    """Four nodes that run a release of the GPU Operator, and a rollout of the next one; the driver stays."""
+    facts = cluster_policy(OLD.version)
+    carriers = tuple(replace(each, parts=(("gpu_operator", BEFORE),)) for each in facts.carriers)
+    release = replace(RELEASE, version=BEFORE)
+    operator = replace(facts, carriers=carriers, releases=(release,), holders=holders)
+    target = Target.of(OLD.version, (Component.GPU_OPERATOR, AFTER))
+    intent = an_intent(parallel_max=2, unavailable_max=4, target=target, campaign=careful())
+    return Story(intent, outside=Outside(operator=operator), **settings)
+
+
+def running(story: Story) -> list[str]:
+    """The release that each node shows."""
+    return [versions(node.facts)[Operand.VALIDATOR] for node in story.world.nodes.values()]
+
+
+HELD = replace(HOLDER, version=BEFORE)
+
+
+def test_a_release_moves_the_canary_alone_and_the_fleet_after_it() -> None:
+    story = a_story(HELD)
+    story.until(RolloutPhase.WAVING)
+    assert running(story) == [AFTER, *[BEFORE] * 3]
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.DONE, [AFTER] * 4)
+
+
+def test_a_release_that_fails_a_gate_goes_back_and_nobody_else_is_touched() -> None:
+    story = a_story(HELD, gate_fates={"smoke": GateFate(fails_on=f"{Operand.VALIDATOR} {AFTER}")})
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.REVERTED, [BEFORE] * 4)
+    assert seen(story.world.outside.operator) == (BEFORE,) * 3
+    assert [story.restarts(name) for name in ("n2", "n3", "n4")] == [[], [], []]
+
+
+def test_a_release_that_a_person_brings_is_waited_for_and_moves_node_by_node_then() -> None:
+    story = a_story()
+    decision = story.play()
+    assert HoldCode.RELEASE_BY_HAND in {held.code for held in decision.holds}
+    assert running(story) == [BEFORE] * 4
+    story.world.change_outside(
+        lambda world: replace(world, operator=releases.deployed(world.operator, Component.GPU_OPERATOR, AFTER))
+    )
+    story.until(RolloutPhase.WAVING)
+    assert running(story) == [AFTER, *[BEFORE] * 3]
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.DONE, [AFTER] * 4)
+
+
+@pytest.mark.parametrize("crash", range(1, 12))
+def test_a_crash_between_any_two_writes_changes_nothing_about_the_end(crash: int) -> None:
+    story = a_story(HELD)
+    story.crashes_before = crash
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.DONE, [AFTER] * 4)

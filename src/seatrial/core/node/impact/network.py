@@ -15,8 +15,8 @@ from seatrial.core.node.impact.rows import Loss, Row
 def network_operator(step: Step) -> Iterator[Row]:
     """The Network Operator itself."""
     yield Row(
-        component="network-operator, its CRDs",
-        action="Move at once; replaces its CNI plugins and device plugins",
+        component="network-operator",
+        action="Restarts; replaces its CNI plugins and device plugins",
         impact="Running pods stay; new ones with RDMA or VFs wait until these are back",
         loses=(Loss.NEW_RDMA_PODS,),
     )
