@@ -260,9 +260,7 @@ def _step_saving(
         )
         return Step(hold=waiting)
     workload = f"{ending.namespace}/{ending.workload}"
-    waiting = hold(
-        node.name, HoldCode.KUEUE_PENDING, since=since, until=until, pod=pod, count=count, workload=workload
-    )
+    waiting = hold(node.name, HoldCode.KUEUE_PENDING, since=since, until=until, pod=pod, count=count, workload=workload)
     return Step(hold=waiting)
 
 
