@@ -49,7 +49,8 @@ def component(text: str) -> tuple[str, str]:
 
     name, _, version = text.partition("=")
     if name in NOT_MOVED:
-        raise argparse.ArgumentTypeError(f"{name}: {NOT_MOVED[Component(name)]}")
+        why = NOT_MOVED[Component(name)].removesuffix(".")  # whoever tells it ends the sentence
+        raise argparse.ArgumentTypeError(f"{name}: {why}")
     if name not in PUBLISHED or not version:
         names = ", ".join(each.value for each in PUBLISHED)
         raise argparse.ArgumentTypeError(
