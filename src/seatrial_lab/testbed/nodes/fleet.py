@@ -42,8 +42,7 @@ def make_fleet(plane: control_plane.ControlPlane, spec: FleetSpec, *, timeout_se
     pace = spec.reload_seconds + spec.reload_jitter_seconds + spec.validator_seconds
     limit_seconds = timeout_seconds or DEADLINE_SECONDS + pace + spec.node_count / 4
     fleet.wait_ready(limit_seconds)
-    if fleet.renew_validators():
-        fleet.wait_ready(limit_seconds)
+    waiting.wait_for(fleet.validators_follow, what="validators to follow drivers", timeout_seconds=limit_seconds)
     if spec.has_dra:
         fleet.start_dra()  # now: in a healthy fleet the plugins are younger than the drivers
     fleet.wait_reported(limit_seconds)
@@ -173,17 +172,18 @@ class Fleet:
         """Delete the driver pod of a node and return when the API server has taken note."""
         self._kubectl("delete", "pod", self.driver_pods()[node]["metadata"]["name"], "--wait=false")
 
-    def renew_validators(self) -> bool:
-        """Start those validators anew that were Ready before their driver, and say whether there were any.
+    def validators_follow(self) -> bool:
+        """Whether all are Ready, each validator after its driver; one that overtook its driver is started anew.
 
-        A real one waits for its driver in an init container; on a busy machine a simulated one may overtake it.
+        A real one waits in an init container. Pods are asked: a DaemonSet counts what was Ready a moment ago.
         """
-        drivers = {node: ready_at(pod) for node, pod in self.driver_pods().items()}
-        early = [pod for node, pod in self.validator_pods().items() if ready_at(pod) < drivers[node]]
-        names = [pod["metadata"]["name"] for pod in early]
-        if names:
-            self._kubectl("delete", "pod", *names)
-        return bool(names)
+        drivers, validators = self.driver_pods(), self.validator_pods()
+        if not all(node in pods and is_ready(pods[node]) for pods in (drivers, validators) for node in self.nodes):
+            return False
+        early = [pod for node, pod in validators.items() if ready_at(pod) < ready_at(drivers[node])]
+        if early:
+            self._kubectl("delete", "pod", *(pod["metadata"]["name"] for pod in early))
+        return not early
 
     def delete_dra_pod(self, node: str) -> None:
         """Delete the DRA kubelet plugin pod of a node and return when the API server has taken note."""
