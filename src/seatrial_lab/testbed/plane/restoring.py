@@ -66,6 +66,8 @@ class RestorablePlane:
 
     def _start_kubelets(self) -> None:
         kubelet.load_stages(self.plane)
+        # A restored cluster knows who kept its nodes alive then, for most of an hour: nobody else would start.
+        self.plane.kubectl("delete", "leases", "--all", "-n", "kube-node-lease")
         self._boot.start_controllers()
         kubelet.settle(self.plane)
         operands.ensure_running(self.plane)
