@@ -82,6 +82,8 @@ FORGOTTEN: Final = {
     "labels": (
         keys.STATE_LABEL,
         keys.NVIDIA_STATE_LABEL,
+        keys.NETWORK_STATE_LABEL,
+        keys.NVIDIA_NETWORK_STATE_LABEL,
         keys.CANARY_LABEL,
         keys.SKIP_LABEL,
         "nvidia.com/gpu.deploy.client",
@@ -92,6 +94,7 @@ FORGOTTEN: Final = {
         keys.SKIPPED_BY_ANNOTATION,
         keys.REQUESTED_ANNOTATION,
         keys.SAFE_LOAD_ANNOTATION,
+        keys.NETWORK_SAFE_LOAD_ANNOTATION,
         keys.ACCEPT_LOSS_ANNOTATION,
         *(each.mark.key for each in NEIGHBOURS if each.mark.place is Place.ANNOTATION),
     ),
