@@ -13,6 +13,7 @@ import msgspec
 
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
 from seatrial.adapters.kube.shapes import models
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.target import PUBLISHED
@@ -141,7 +142,8 @@ BASES["told"] = BASES["direct"] | {"gates": [{"name": "ci", "webhook": "https://
 BASES["aborted"] = BASES["direct"] | {"abort": "enough"}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
-    *(_case(f"target.{each.value}", "v9.9.9") for each in PUBLISHED),
+    *(_case(f"target.{each.value}", "v9.9.9") for each in PUBLISHED if each is not Component.MOFED),
+    _case("target.mofed", "25.04-0.6.0.0"),
     _case("evictOnRuntimeRestart", True),
     _case("nodeSelector", {"pool": "other"}),
     _case("limits.maxParallelUpgrades", 1),

@@ -51,6 +51,7 @@ from seatrial.core.model.troubles import Symptom, Trouble
 from seatrial.core.movers.view import MERGE_SECONDS
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, why
+from seatrial.sim.operand_pods import with_network
 from tests.builders import (
     NEW,
     NOW,
@@ -105,6 +106,7 @@ def proven(before: GpuOffer | None = None, **changes: Any) -> Snapshot:
 ALONE = an_intent(unavailable_max=1)
 A_POOL = Pool(name="h100", claim=DriverClaim(name="h100"))
 RELEASE = Target.of("580.105.08", (Component.CONTAINER_TOOLKIT, "v1.18.1"))
+NETWORK = Target.of(NEW.version, (Component.MOFED, "25.04-0.6.0.0"))
 TIMED_OUT = {"failed_revision": "new", "reason": "driver-timeout", "failures": 1}
 FAILED = a_node("n2", NodePhase.UPGRADE_FAILED, record=TIMED_OUT)
 BLOCKED = a_rebuff(detail="Cannot evict pod as it would violate the pod's disruption budget.")
@@ -222,6 +224,11 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         a_snapshot(waiting(), operator=an_operator(is_auto_upgrading=True)),
         replace(careful(), target=RELEASE),
     ),
+    HoldCode.NETWORK_DELEGATED: (
+        a_snapshot(waiting(), operator=with_network(an_operator(), "24.07-0.6.1.0", is_auto_upgrading=True)),
+        replace(careful(), target=NETWORK),
+    ),
+    HoldCode.NETWORK_UNSEEN: (a_snapshot(waiting(), operator=an_operator()), replace(careful(), target=NETWORK)),
     HoldCode.OPERANDS_BY_POOL: (
         a_snapshot(waiting(), operator=replace(an_operator(), pools=(A_POOL,))),
         replace(ALONE, target=RELEASE),
@@ -546,6 +553,8 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.PASS_FULL: (a_snapshot(*(a_node(f"a{n:04}") for n in range(ACTIONS_MAX)), a_node()), ALONE),
     HoldCode.SKIPPED: (a_snapshot(waiting(is_skipped=True)), ALONE),
     HoldCode.NODE_NOT_READY: (a_snapshot(waiting(is_ready=False)), ALONE),
+    HoldCode.SRIOV_AT_WORK: (a_snapshot(waiting(sriov="Draining")), ALONE),
+    HoldCode.NETWORK_SKIPPED: (a_snapshot(waiting(is_skipped=True, is_network_skipped=True)), ALONE),
     HoldCode.DRIVER_POD_MISSING: (a_snapshot(waiting(driver=None)), ALONE),
     HoldCode.DRIVER_ORPHANED: (a_snapshot(a_node(driver=a_driver(is_orphaned=True), wanted=None)), ALONE),
     HoldCode.OWNER_UNCLEAR: (a_snapshot(waiting(owner_conflict="NVIDIADrivers a and b both select it.")), ALONE),

@@ -52,6 +52,7 @@ from tests.builders import (
     a_gpu_pod,
     a_ledger,
     a_node,
+    a_pod,
     a_snapshot,
     a_well_node,
     an_intent,
@@ -221,7 +222,7 @@ def unbaked(story: str, record: CampaignRecord, detail: str) -> Case:
 
 TOOL: tuple[Operand, str] = (Operand.TOOLKIT, "v1.17.8")
 MONITOR: tuple[Operand, str] = (Operand.EXPORTER, "4.2.3-4.1.1-ubuntu22.04")
-NEWER = {"container_toolkit": "v1.18.1", "dcgm": "4.4.2-4.7.0-ubuntu22.04"}
+NEWER = {"container_toolkit": "v1.18.1", "mofed": "25.04-0.6.0.0", "dcgm": "4.4.2-4.7.0-ubuntu22.04"}
 
 
 def a_visit(*operands: tuple[Operand, str], users: int = 0, **changes: Any) -> NodeSeen:
@@ -249,6 +250,8 @@ def renewed(node: NodeSeen) -> RestartPod:
 
 VISITED, MONITORED = a_visit(TOOL), a_visit(MONITOR)
 RETOOLED, REMONITORED = renewed(VISITED), renewed(MONITORED)
+NETWORKED = a_visit((Operand.NETWORK_DRIVER, "24.07-0.6.1.0"))
+RENETWORKED = renewed(NETWORKED)
 UNPROVEN = NodeSeen(
     facts=remade_with_driver(VISITED.facts, NOW),
     record=replace(record_of(VISITED), phase=NodePhase.UNCORDON_REQUIRED),
@@ -982,6 +985,26 @@ CASES = [
         a_snapshot(UNPROVEN, admitted=N1),
         a_decision(written(UNPROVEN, NodePhase.UPGRADE_DONE, Uncordon)),
         (Breach(promise="proven", subject="n1", detail="uncordon in spite of operand-not-ready"),),
+    ),
+    Case("a network driver restarts on an empty node", a_snapshot(NETWORKED, admitted=N1), a_decision(RENETWORKED)),
+    Case(
+        "a network driver restarts under a pod without a GPU",
+        a_snapshot(replace(NETWORKED, facts=replace(NETWORKED.facts, pods=(a_pod(),))), admitted=N1),
+        a_decision(RENETWORKED),
+        (Breach(promise="visited", subject="n1", detail="network-driver restarts under web/web-0"),),
+    ),
+    Case(
+        "a network driver restarts when the GPU's was taken away",
+        a_snapshot(replace(NETWORKED, facts=replace(NETWORKED.facts, driver=None)), admitted=N1),
+        a_decision(RENETWORKED),
+        (Breach(promise="visited", subject="n1", detail="the network driver restarts after the GPU's was taken away"),),
+    ),
+    # aside
+    Case(
+        "an operand restarts while the SR-IOV operator is at work",
+        a_snapshot(replace(VISITED, facts=replace(VISITED.facts, sriov="Draining")), admitted=N1),
+        a_decision(RETOOLED),
+        (Breach(promise="aside", subject="n1", detail="RestartPod while the SR-IOV operator is at work"),),
     ),
     # one cordon
     Case("a visit that was for monitors closes its node", a_snapshot(opened(MONITORED), admitted=N1), closing_of(None)),

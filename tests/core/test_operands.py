@@ -62,6 +62,7 @@ def test_another_template_of_an_operand_is_another_revision_of_the_node() -> Non
         ((Component.DCGM,), {Operand.EXPORTER}),
         ((Component.DEVICE_PLUGIN,), {Operand.DEVICE_PLUGIN, Operand.MPS}),
         ((Component.GPU_OPERATOR,), set(APPS.values())),
+        ((Component.MOFED,), {Operand.NETWORK_DRIVER}),
     ],
 )
 def test_a_rollout_moves_the_operands_of_the_components_it_names(
@@ -72,7 +73,8 @@ def test_a_rollout_moves_the_operands_of_the_components_it_names(
 
 def test_every_component_that_is_published_has_an_operand_and_a_field() -> None:
     operands = [component for component in PUBLISHED if component not in CHARTS]
-    assert set(FIELDS) == set(operands) == set(COMPONENTS.values())
+    assert set(operands) == set(COMPONENTS.values())
+    assert {*FIELDS, Component.MOFED} == set(operands), "the network driver stands in a resource of its own"
 
 
 def test_the_validator_is_restarted_after_everything_that_it_proves() -> None:

@@ -172,7 +172,7 @@ def test_a_new_driver_costs_gpu_pods_and_nobody_else() -> None:
 @pytest.mark.parametrize("part", [Component.GPU_OPERATOR, *OPERANDS, Component.SRIOV_OPERATOR, Component.CUDA])
 def test_a_step_that_evicts_nothing_keeps_every_running_pod(part: Component) -> None:
     impact = alone(part)
-    assert {Loss.EVERY_POD, Loss.GPU_PODS, Loss.RDMA_PODS, Loss.NODE}.isdisjoint(impact.loses)
+    assert {Loss.EVERY_POD, Loss.GPU_PODS, Loss.NODE}.isdisjoint(impact.loses)
     assert not any(row.is_capacity_lost for row in impact.rows)
 
 

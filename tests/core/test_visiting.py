@@ -22,7 +22,7 @@ RUNTIME = Operand.TOOLKIT
 
 
 def test_every_operand_has_a_row_in_the_order_of_a_visit() -> None:
-    assert list(VISITS) == sorted(APPS.values(), key=ORDER.__getitem__)
+    assert list(VISITS) == sorted((Operand.NETWORK_DRIVER, *APPS.values()), key=ORDER.__getitem__)
 
 
 @pytest.mark.parametrize("is_configured_anew", [False, True])
@@ -98,6 +98,23 @@ def test_what_a_visit_does_is_what_the_impact_of_a_plan_says(
         by_default >= Takes.CORDON,
         by_default is Takes.EVICTION,
     )
+
+
+@pytest.mark.parametrize("change", ["image", "driver"])
+def test_a_network_driver_takes_a_drain_with_or_without_a_gpu_driver(change: str) -> None:
+    node = a_node(phase=NodePhase.UPGRADE_REQUIRED, driver=a_new_driver())
+    facts = with_operands(node.facts, ((Operand.NETWORK_DRIVER, "v1"),))
+    old = tuple(replace(each, wanted="v2", version="v2") for each in facts.operands)
+    wanted = replace(NEW, hash="newer") if change == "driver" else NEW
+    node = replace(node, facts=replace(facts, operands=old, wanted=wanted))
+    action = step_node(node, some_orders(), NOW).action
+    assert isinstance(action, WriteNodeRecord)
+    assert (type(action), action.record.phase) == DOES[Takes.EVICTION]
+    visit, impact = VISITS[Operand.NETWORK_DRIVER], alone(Component.MOFED)
+    assert visit.takes is Takes.DRAIN
+    assert set(impact.loses) == set(visit.loses) == {Loss.EVERY_POD, Loss.NEW_PODS, Loss.RDMA}
+    (told,) = (row for row in impact.rows if row.component == "mofed")
+    assert (told.action, told.impact, told.loses) == (visit.action, visit.impact, visit.loses)
 
 
 def test_a_driver_takes_what_nothing_else_does() -> None:

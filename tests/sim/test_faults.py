@@ -29,6 +29,7 @@ from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fa
 from seatrial_lab.schedules.delegated import run_delegated
 from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, WatchCache, Weather
 from seatrial_lab.schedules.judging import Judge, why_unsettled
+from seatrial_lab.schedules.network import run_network
 from seatrial_lab.schedules.operands import run_operands
 from seatrial_lab.schedules.schedules import run_schedule
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
@@ -82,6 +83,13 @@ def test_every_reaction_is_in_the_table_and_the_table_is_printed_with_its_seed()
 @pytest.mark.parametrize("seed", range(40))
 def test_operands_move_in_visits_and_every_node_ends_done_or_held_with_a_reason(seed: int) -> None:
     ending = run_operands(seed, begin)
+    assert ending.broken is None, f"\n{ending}"
+    assert ending.how in ("done", "reverted", "held")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_network_drivers_move_in_visits_beside_an_sriov_operator(seed: int) -> None:
+    ending = run_network(seed, begin)
     assert ending.broken is None, f"\n{ending}"
     assert ending.how in ("done", "reverted", "held")
 

@@ -90,8 +90,8 @@ def test_world_leaves_a_node_alone_whose_driver_manager_is_switched_off() -> Non
 class Story:
     """A world of one node, played to its end by the real loop; what happened to it is kept."""
 
-    def __init__(self, node: NodeSeen, fate: Fate) -> None:
-        self.world = World([node], INTENT, fates={"n1": fate})
+    def __init__(self, node: NodeSeen, fate: Fate, seed: int = 0) -> None:
+        self.world = World([node], INTENT, fates={"n1": fate}, seed=seed)
         self.acts: list[Action] = []
         self.open_seconds = 0.0
         self._open_since: float | None = None
@@ -239,3 +239,33 @@ def test_a_node_that_a_person_cordons_and_empties_is_removed_as_ever() -> None:
     assert "n1" in world.nodes
     world.tick_to(700.0)
     assert "n1" not in world.nodes
+
+
+# ── the SR-IOV operator ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def drains(story: Story) -> list[tuple[str, bool]]:
+    """The states of the SR-IOV operator on the node, and whether it was closed then."""
+    found: list[tuple[str, bool]] = []
+    story.world.watchers.append(lambda _before, after: found.append((after.facts.sriov, after.facts.is_cordoned)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_visit_never_meets_the_drain_of_the_sriov_operator(seed: int) -> None:
+    """Whenever it begins: the promise `aside` is looked at in every pass."""
+    story = Story(a_node(), Fate(is_sriov_due=True), seed)
+    seen = drains(story)
+    end = story.play()
+    assert end.record is not None
+    assert (end.record.phase, end.facts.is_cordoned, end.facts.sriov) == (NodePhase.UPGRADE_DONE, False, "")
+    assert ("Draining", True) in seen
+
+
+def test_some_of_these_visits_had_to_step_aside() -> None:
+    attempts = set()
+    for seed in range(20):
+        record = Story(a_node(), Fate(is_sriov_due=True), seed).play().record
+        assert record is not None
+        attempts.add(record.attempt)
+    assert max(attempts) > 1

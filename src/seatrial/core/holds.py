@@ -31,6 +31,8 @@ class HoldCode(StrEnum):
     OPERANDS_DELEGATED = "operands-delegated"
     OPERANDS_BY_POOL = "operands-by-pool"
     KUEUE_UNSEEN = "kueue-unseen"
+    NETWORK_DELEGATED = "network-delegated"
+    NETWORK_UNSEEN = "network-unseen"
     LEAVING = "leaving"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
@@ -123,6 +125,8 @@ class HoldCode(StrEnum):
     # this node cannot start
     SKIPPED = "skipped"
     NODE_NOT_READY = "node-not-ready"
+    SRIOV_AT_WORK = "sriov-at-work"
+    NETWORK_SKIPPED = "network-skipped"
     DRIVER_POD_MISSING = "driver-pod-missing"
     DRIVER_ORPHANED = "driver-orphaned"
     OWNER_UNCLEAR = "owner-unclear"

@@ -35,6 +35,7 @@ def rbac(
     has_audits: bool = False,
     has_kueue: bool = False,
     has_releases: bool = False,
+    has_network: bool = False,
     gates_namespace: str = HOME,
     checkpoint_namespaces: Iterable[str] = (),
 ) -> str:
@@ -47,6 +48,7 @@ def rbac(
     where they run (`checkpoint_namespaces`) and nowhere else. A controller that audits (`has_audits`) lists more than
     it watches. To suspend Workloads of Kueue (`has_kueue`) it has to see and patch them. One whose rollouts bring
     releases of operators (`has_releases`) sees the operators' Deployments, and may write what deploys them.
+    Those that move the network driver (`has_network`) need rights where the Network Operator runs.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     asking = _read("rbac-checkpoint.yaml")
@@ -61,6 +63,7 @@ def rbac(
     parts += [_read("rbac-audit.yaml")] if has_audits else []
     parts += [_read("rbac-kueue.yaml")] if has_kueue else []
     parts += [_read("rbac-releases.yaml")] if has_releases else []
+    parts += [_read("rbac-network.yaml")] if has_network else []
     return "---\n".join(parts)
 
 

@@ -73,6 +73,8 @@ def _write(node: NodeSeen, act: WriteNodeRecord) -> NodeSeen | Refused:
         is_cordoned=isinstance(act, Cordon) or (facts.is_cordoned and not isinstance(act, Uncordon)),
         is_requested=facts.is_requested and Request.UPGRADE not in act.answers,
         awaits_safe_load=facts.awaits_safe_load and Request.SAFE_LOAD not in act.answers,
+        awaits_network_load=facts.awaits_network_load and Request.NETWORK_SAFE_LOAD not in act.answers,
+        network_state=act.record.phase.value if act.record.moves_network else facts.network_state,
         is_loss_accepted=facts.is_loss_accepted and Request.ACCEPT_LOSS not in act.answers,
     )
     return NodeSeen(facts=facts, record=act.record)

@@ -29,7 +29,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.node.progress import carries, is_without_gpu
 from seatrial.sim import upgrade_controller
-from seatrial.sim.operand_pods import said_by
+from seatrial.sim.operand_pods import all_carriers, said_by
 from seatrial.sim.outside import Outside, Versions
 
 RESTING: Final = frozenset(
@@ -109,7 +109,7 @@ def why_wrong(
 def _why_early(
     nodes: tuple[NodeSeen, ...], record: CampaignRecord, outside: Outside, start: Outside, intent: Intent
 ) -> str | None:
-    if record.phase is RolloutPhase.PROPOSED and outside.operator.carriers != start.operator.carriers:
+    if record.phase is RolloutPhase.PROPOSED and all_carriers(outside.operator) != all_carriers(start.operator):
         return "a version is published, and the record does not say so"
     open_ = _open(nodes, record, intent)
     for node in nodes:
@@ -230,4 +230,4 @@ def _why_published(record: CampaignRecord, outside: Outside, start: Outside) -> 
 
 
 def _published(outside: Outside) -> Versions:
-    return outside.files or tuple((carrier.name, said_by(carrier)) for carrier in outside.operator.carriers)
+    return outside.files or tuple((carrier.name, said_by(carrier)) for carrier in all_carriers(outside.operator))

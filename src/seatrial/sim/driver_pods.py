@@ -120,8 +120,8 @@ def driver_gets_ready(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts
     driver = facts.driver
     if driver is None or driver.is_ready or driver.is_terminating or facts.awaits_safe_load:
         return None
-    if manager_deeds(facts, fate):
-        return None  # its init container runs first
+    if manager_deeds(facts, fate) or (facts.network is not None and not facts.network.is_up):
+        return None  # its init container runs first, and waits for the network driver that nvidia-peermem is loaded on
     if is_of(driver, fate.driver_fails_on) or is_of(driver, fate.image_missing_for):
         return None
     return replace(facts, driver=replace(driver, is_ready=True, ready_since=at, trouble="", symptoms=()))

@@ -6,6 +6,7 @@
     DaemonSet controller    puts pods where its selector says
     GitOps engine           brings a repository into the cluster
     autoscalers             remove nodes that nobody uses
+    SR-IOV operator         drains a node to change its NICs; its course is core/model/seen/sriov.py, which we read too
 
 Law of this file: what a neighbour does is said here and nowhere else, in its own words: nothing is read off what we
 write for it. `World` plays the driver manager's rows as one of its reactions (reactions.py) and those of autoscalers
@@ -39,6 +40,7 @@ class Neighbour(StrEnum):
     DEPLOYER = "GitOps engine"
     AUTOSCALER = "Cluster Autoscaler"
     KARPENTER = "Karpenter"
+    SRIOV = "SR-IOV operator"
 
 
 class Start(StrEnum):
@@ -242,5 +244,11 @@ PARTS: Final[tuple[Part, ...]] = (
             reaction=REMOVED,
         )
         for row in REMOVERS
+    ),
+    Part(
+        who=Neighbour.SRIOV,
+        when="the NICs of a node are to be set up otherwise",
+        does="cordons and drains the node, sets them up, and uncordons it, whosever cordon it was",
+        reaction="SR-IOV operator acts",
     ),
 )

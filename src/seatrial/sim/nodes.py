@@ -59,12 +59,16 @@ class Fate:
     """Jobs that offer to save their work never do."""
     is_load_guarded: bool = False
     """A new driver waits for somebody to say that the node is safe to load on."""
+    is_network_load_guarded: bool = False
+    """The same of a new network driver."""
     is_maintenance_stuck: bool = False
     """The maintenance operator never gets the node empty."""
     manager_env: tuple[tuple[str, str], ...] | None = None
     """What the driver manager in its driver pods is told by name; None where there is no driver manager."""
     is_scaled_down: bool = False
     """Autoscalers look after the node: they remove it once it is cordoned and nobody uses it, unless told not to."""
+    is_sriov_due: bool = False
+    """The SR-IOV operator changes the NICs of the node once, which takes a drain."""
     is_work_waiting: bool = False
     """A job waits for GPUs, and is placed here the moment the node is open."""
 

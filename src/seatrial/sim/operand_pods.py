@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any, Final
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandPod, OperandSeen
-from seatrial.core.model.seen.operators import ON_DELETE, Carrier, OperatorFacts
+from seatrial.core.model.seen.operators import ON_DELETE, Carrier, NetworkFacts, OperatorFacts
 from seatrial.core.model.seen.pods import ValidatorPod
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.node.progress import is_policy
-from seatrial.sim.nodes import Fate, successor_of
+from seatrial.sim.nodes import Fate, successor_of, touched
 
 
 def operand_of(node: str, operand: Operand, version: str, at: ApiInstant) -> OperandSeen:
     """An operand that runs what is wanted; its revision is its version."""
+    is_network = operand is Operand.NETWORK_DRIVER
     pod = OperandPod(
-        namespace="gpu-operator",
+        namespace="nvidia-network-operator" if is_network else "gpu-operator",
         name=f"{operand}-{node}",
         uid=f"{operand}-{node}-0",
         revision=version,
@@ -73,8 +75,35 @@ def naming(carrier: Carrier, text: str) -> Carrier:
 
 def noted(operator: OperatorFacts, before: OperatorFacts, name: str, note: str) -> OperatorFacts:
     """The operator with our note on one of its resources, whose version moves if anything of it did."""
-    carriers = tuple(replace(each, note=note) if each.name == name else each for each in operator.carriers)
-    return moved(replace(operator, carriers=carriers), before, name)
+    after = each_carrier(operator, lambda each: replace(each, note=note) if each.name == name else each)
+    return moved(after, before, name)
+
+
+NETWORK_POLICY: Final = "NicClusterPolicy/nic-cluster-policy"
+
+
+def with_network(operator: OperatorFacts, version: str, **changes: Any) -> OperatorFacts:
+    """The operator beside a Network Operator whose one resource says which network driver every node runs."""
+    carrier = Carrier(name=NETWORK_POLICY, parts=((Component.MOFED.value, version),))
+    return replace(operator, network=replace(NetworkFacts(carrier=carrier), **changes))
+
+
+def find_carrier(operator: OperatorFacts, name: str) -> Carrier | None:
+    """The resource of a name, if it is there."""
+    return next((each for each in all_carriers(operator) if each.name == name), None)
+
+
+def all_carriers(operator: OperatorFacts) -> tuple[Carrier, ...]:
+    """Every resource that carries versions, the Network Operator's last."""
+    return (*operator.carriers, *((operator.network.carrier,) if operator.network is not None else ()))
+
+
+def each_carrier(operator: OperatorFacts, change: Callable[[Carrier], Carrier]) -> OperatorFacts:
+    """The operator with every resource that carries versions changed."""
+    network = operator.network
+    if network is not None:
+        operator = replace(operator, network=replace(network, carrier=change(network.carrier)))
+    return replace(operator, carriers=tuple(map(change, operator.carriers)))
 
 
 def moved(operator: OperatorFacts, before: OperatorFacts, name: str) -> OperatorFacts:
@@ -84,18 +113,19 @@ def moved(operator: OperatorFacts, before: OperatorFacts, name: str) -> Operator
     """
     if operator == before:
         return operator
-    carriers = tuple(
-        replace(each, resource_version=str(int(each.resource_version) + 1))
-        if each.name == name and each.resource_version
-        else each
-        for each in operator.carriers
+    return each_carrier(
+        operator,
+        lambda each: (
+            replace(each, resource_version=str(int(each.resource_version) + 1))
+            if each.name == name and each.resource_version
+            else each
+        ),
     )
-    return replace(operator, carriers=carriers)
 
 
 def files_of(operator: OperatorFacts) -> tuple[tuple[str, str], ...]:
     """What the files say from which a deployer made the operator's resources as they are."""
-    said = ((each, ((Component(name), text) for name, text in each.parts)) for each in operator.carriers)
+    said = ((each, ((Component(name), text) for name, text in each.parts)) for each in all_carriers(operator))
     return tuple((each.name, text_of(each.version, parts)) for each, parts in said)
 
 
@@ -124,6 +154,13 @@ def _wanting(seen: OperandSeen, parts: Mapping[str, str]) -> OperandSeen:
     return replace(seen, wanted=text, version=text) if text else seen
 
 
+def ahead_of(facts: NodeFacts, operator: OperatorFacts) -> str | None:
+    """The Network Operator's resource, where it carries what a node's DaemonSet does not want yet; None otherwise."""
+    carrier = operator.network.carrier if operator.network is not None else None
+    is_ahead = carrier is not None and carrying(facts, dict(carrier.parts)) != facts
+    return carrier.name if carrier is not None and is_ahead else None
+
+
 def said_by(carrier: Carrier) -> str:
     """All that a resource says of versions, as one text."""
     return text_of(carrier.version, ((Component(name), text) for name, text in carrier.parts))
@@ -150,19 +187,24 @@ def _changed(facts: NodeFacts, operand: Operand, change: Callable[[OperandPod], 
     )
 
 
-def operand_replaced(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFacts | None:
+def operand_replaced(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
     """A DaemonSet starts a pod of its newest template in place of a deleted one."""
     leaving = next((each for each in _own(facts) if each.pod is not None and each.pod.is_terminating), None)
-    return None if leaving is None else _made_anew(facts, (leaving,), at)
+    if leaving is None:
+        return None
+    after = _made_anew(facts, (leaving,), at)
+    is_guarded = leaving.operand is Operand.NETWORK_DRIVER and fate.is_network_load_guarded
+    return replace(touched(after), awaits_network_load=True) if is_guarded else after
 
 
 def operand_starts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
-    """An operand gets ready, once what it waits for is there: the driver."""
+    """An operand gets ready, once what it waits for is there: the driver; the network driver waits for no other."""
     driver = facts.driver
-    if driver is None or not driver.is_ready or driver.is_terminating:
-        return None
+    has_driver = driver is not None and driver.is_ready and not driver.is_terminating
     for each in _own(facts):
-        pod = each.pod
+        pod, is_network = each.pod, each.operand is Operand.NETWORK_DRIVER
+        if facts.awaits_network_load if is_network else not has_driver:
+            continue
         is_failing = pod is not None and fate.operand_fails_on == f"{each.operand} {pod.version}"
         if pod is None or pod.is_ready or pod.is_terminating or is_failing:
             continue
@@ -172,7 +214,7 @@ def operand_starts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts |
 
 def remade_with_driver(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
     """A node whose driver manager has stopped the operands, so that all come back with their newest templates."""
-    return _made_anew(facts, _own(facts), at)
+    return _made_anew(facts, tuple(each for each in _own(facts) if each is not facts.network), at)
 
 
 def _own(facts: NodeFacts) -> tuple[OperandSeen, ...]:

@@ -49,7 +49,7 @@ Versions: TypeAlias = tuple[tuple[str, str], ...]
 """Resources, and the driver version of each."""
 
 CLUSTER_POLICY: Final = "ClusterPolicy/cluster-policy"
-CARRYING: Final = frozenset({"ClusterPolicy", "NVIDIADriver"})
+CARRYING: Final = frozenset({"ClusterPolicy", "NVIDIADriver", "NicClusterPolicy"})
 """Kinds of resources that own drivers."""
 US: Final = "seatrial"
 DEPLOYER: Final = "argocd-application-controller"
@@ -283,7 +283,7 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
         refused = _why_unwritable(outside.operator, name, dict(act.expects).get(name, ""))
         if refused is not None:
             return refused
-        before = _carrier(outside.operator, name)
+        before = operand_pods.find_carrier(outside.operator, name)
         is_said = before is not None and carried(name, outside.operator, version) == version
         # Who wrote the same version before us still stands behind it, and is the one who would write it again.
         writer = before.writer if before is not None and is_said else US
@@ -297,7 +297,7 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
 def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused | None:
     if name.partition("/")[0] not in CARRYING:
         return Refused(is_stale=False, why=f"{name} has no driver version that could be set")
-    found = _carrier(operator, name)
+    found = operand_pods.find_carrier(operator, name)
     if found is None:
         return Refused(is_stale=True, why=f"{name} not found")
     if expect and expect != found.resource_version:
@@ -381,18 +381,20 @@ def _carrying(
     """The operator's resources with these versions in them, and with what driver managers and DaemonSets are told."""
     new = dict(versions)
     operator = releases.followed(operand_pods.rolling(operator, new, strategy), new.values())
-    carriers = tuple(
-        replace(operand_pods.naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
-        if carrier.name in new
-        else carrier
-        for carrier in operator.carriers
+    operator = operand_pods.each_carrier(
+        operator,
+        lambda carrier: (
+            replace(operand_pods.naming(carrier, new[carrier.name]), writer=writer, switches=_said(carrier, switches))
+            if carrier.name in new
+            else carrier
+        ),
     )
     pools = tuple(
         replace(pool, driver_version=_driver_in(new.get(f"NVIDIADriver/{pool.name}", pool.driver_version)))
         for pool in operator.pools
     )
     version = _driver_in(new.get(operator.kind, operator.driver_version))
-    return replace(operator, carriers=carriers, pools=pools, driver_version=version)
+    return replace(operator, pools=pools, driver_version=version)
 
 
 def _driver_in(text: str) -> str:
@@ -433,6 +435,8 @@ def behind_of(facts: NodeFacts, outside: Outside) -> str:
     """The resource whose version a node's DaemonSet does not want yet; empty where it does, or where nobody says."""
     resource = resource_of(facts, outside.operator)
     carrier = carrier_of(resource, outside.operator)
+    if (network := operand_pods.ahead_of(facts, outside.operator)) is not None:
+        return network
     if not carrier.version or facts.wanted is None:
         return ""
     is_new = facts.wanted.version != carrier.version or operand_pods.carrying(facts, dict(carrier.parts)) != facts
@@ -445,9 +449,9 @@ def followed(
     """The nodes of a resource, wanted to run what it carries; those that are not behind are left out."""
     carrier = carrier_of(resource, outside.operator)
     text, parts = carrier.version, dict(carrier.parts)
-    wanted = revisions.get(text, DriverRevision(hash=text, version=text))
+    wanted = revisions.get(text, DriverRevision(hash=text, version=text)) if text else None
     return tuple(
-        replace(node, facts=replace(operand_pods.carrying(node.facts, parts), wanted=wanted))
+        replace(node, facts=replace(operand_pods.carrying(node.facts, parts), wanted=wanted or node.facts.wanted))
         for node in nodes
         if behind_of(node.facts, outside) == resource
     )

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, assert_never
 
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import Loaded, NodeFacts
 from seatrial.core.model.seen.pods import DraPlugin, Pod, PodOwner, ValidatorPod
 from seatrial.core.node.writing import PAUSED
@@ -188,6 +189,34 @@ def maintenance_ends(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFact
     return replace(touched(after, {CORDON_NOTE: ""}), is_cordoned=False)
 
 
+SRIOV_NOTE: Final = "simulated.seatrial.dev/sriov-begun"
+"""That the SR-IOV operator has begun its one change of the NICs of a node."""
+
+
+def sriov_operator_acts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """The SR-IOV operator asks for a drain, drains the node, sets up its NICs and opens it, one step at a time."""
+    if not facts.sriov and (not fate.is_sriov_due or SRIOV_NOTE in facts.labels):
+        return None
+    stage = sriov.after(facts.sriov)
+    is_draining = facts.sriov == "Draining"
+    if stage is None or (is_draining and any(map(_is_drained, facts.pods))):
+        return None
+    after = touched(facts, {SRIOV_NOTE: "true"})
+    after = replace(after, sriov="" if stage.state == sriov.IDLE else stage.state)
+    for deed in stage.deeds:
+        match deed:
+            case sriov.Deed.CORDON:
+                after = replace(after, is_cordoned=True)
+            case sriov.Deed.DRAIN:
+                pods = (replace(pod, is_terminating=pod.is_terminating or _is_drained(pod)) for pod in after.pods)
+                after = replace(after, pods=tuple(pods))
+            case sriov.Deed.UNCORDON:
+                after = replace(after, is_cordoned=False)
+            case _:
+                assert_never(deed)
+    return after
+
+
 REACTIONS: Final[Mapping[str, Reaction]] = {
     "pods leave": pods_leave,
     "job finishes": job_finishes,
@@ -213,6 +242,7 @@ REACTIONS: Final[Mapping[str, Reaction]] = {
     "maintenance begins": maintenance_begins,
     "maintenance gets ready": maintenance_gets_ready,
     "maintenance ends": maintenance_ends,
+    "SR-IOV operator acts": sriov_operator_acts,
 }
 OPERATORS_OWN: Final = frozenset({"maintenance begins", "maintenance gets ready", "maintenance ends"})
 """Reactions that need no kubelet of the node: they happen on a lost node, too."""

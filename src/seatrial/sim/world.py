@@ -72,6 +72,7 @@ DELAYS: Final[Mapping[str, Delay]] = {
     "maintenance begins": Delay(seconds=5, jitter_seconds=5),
     "maintenance gets ready": Delay(seconds=5, jitter_seconds=5),
     "maintenance ends": Delay(seconds=5, jitter_seconds=5),
+    "SR-IOV operator acts": Delay(seconds=10, jitter_seconds=170),
 }
 """A driver of 3 to 4 minutes, as the vendor's own example of one node shows it."""
 

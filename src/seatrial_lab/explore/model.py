@@ -72,6 +72,8 @@ RESTING: Final = UNDECIDED | {
     HoldCode.UNIT_TOO_LARGE,
     HoldCode.SKIPPED,
     HoldCode.NODE_NOT_READY,
+    HoldCode.SRIOV_AT_WORK,
+    HoldCode.NETWORK_SKIPPED,
     HoldCode.OWNER_UNCLEAR,
     HoldCode.DRIVER_ORPHANED,
     HoldCode.SLIPPED_IN,

@@ -77,6 +77,8 @@ class OperandPlay(Play):
     """One schedule; which operands move is drawn, and whether the driver does."""
 
     title: ClassVar[str] = "operands"
+    before: ClassVar[Mapping[Operand, str]] = BEFORE
+    after: ClassVar[Mapping[Operand, str]] = AFTER
 
     def _draw(self, chance: random.Random, node_count: int) -> tuple[World, dict[str, list[str]]]:
         nodes, fates = draw_fleet(chance, node_count, self._badness)
@@ -96,11 +98,11 @@ class OperandPlay(Play):
 
     def _old(self, node: NodeSeen) -> NodeSeen:
         """A node that is to move: its operands are old, and perhaps its driver."""
-        facts = with_operands(node.facts, ((operand, BEFORE[operand]) for operand in self._moved))
+        facts = with_operands(node.facts, ((operand, self.before[operand]) for operand in self._moved))
         driver = facts.driver
         if driver is not None and not self._has_new_driver:
             facts = replace(facts, wanted=replace(OLD, digest=driver.digest))
-        return replace(node, facts=carrying(facts, _parts(AFTER)))
+        return replace(node, facts=carrying(facts, _parts(self.after)))
 
     def _judge(self) -> Judge:
         judge = super()._judge()
@@ -109,7 +111,7 @@ class OperandPlay(Play):
     def _ended(self, decision: Decision, /) -> str:
         """How it ended, by what is wanted of the operands: the driver may be the same all along."""
         first = self._moved[0]
-        is_back = self.world.intent.target.version_of(COMPONENTS[first]) == BEFORE[first]
+        is_back = self.world.intent.target.version_of(COMPONENTS[first]) == self.before[first]
         is_held = how(self.world, decision) == "held"
         return "held" if is_held else "reverted" if is_back else "done"
 
@@ -129,7 +131,7 @@ class OperandPlay(Play):
     def _want(self, revision: DriverRevision) -> None:
         """Forward everything that the rollout moves, or all of it back."""
         is_back = revision is OLD
-        versions = BEFORE if is_back else AFTER
+        versions = self.before if is_back else self.after
         driver = revision if self._has_new_driver or is_back else OLD
         if self._has_new_driver:
             self.world.publish(driver)

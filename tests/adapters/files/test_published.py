@@ -256,3 +256,42 @@ def test_one_that_has_no_value_of_its_own_there_refuses_all(text: str, resource:
 def test_what_is_not_said_whole_is_not_said() -> None:
     assert versions_in(POLICY, "ClusterPolicy/cluster-policy", RELEASE) is None
     assert versions_in("toolkit: {version: v1}\n", "values", RELEASE) is None
+
+
+# ── the network driver ───────────────────────────────────────────────────────────────────────────────────────────────
+
+NETWORK = """\
+---
+apiVersion: mellanox.com/v1alpha1
+kind: NicClusterPolicy
+metadata: {name: nic-cluster-policy}
+spec:
+  ofedDriver:
+    image: doca-driver
+    version: 24.10-0.7.0.0-0  # moved by a rollout
+"""
+NIC = "NicClusterPolicy/nic-cluster-policy"
+
+
+def test_the_network_driver_is_set_in_the_nic_cluster_policy_beside_the_cluster_policy() -> None:
+    both = POLICY + NETWORK
+    edited = set_versions(both, NIC, "mofed 25.04-0.6.0.0-0")
+    assert changed(both, edited) == [
+        "-     version: 24.10-0.7.0.0-0  # moved by a rollout",
+        "+     version: 25.04-0.6.0.0-0  # moved by a rollout",
+    ]
+    assert versions_in(edited, NIC, "mofed 1") == "mofed 25.04-0.6.0.0-0"
+    assert versions_in(edited, "ClusterPolicy/cluster-policy", "580.65.06") == "570.86.15"
+
+
+@pytest.mark.parametrize(
+    ("resource", "version", "says"),
+    [
+        (NIC, "580.65.06", "has no place for a version of gpu_driver"),
+        ("ClusterPolicy/cluster-policy", "580.65.06, mofed 25.04-0.6.0.0", "has no place for a version of mofed"),
+        ("NicClusterPolicy/other", "mofed 25.04-0.6.0.0", "NicClusterPolicy/other is not in this file"),
+    ],
+)
+def test_each_resource_has_its_own_driver_alone(resource: str, version: str, says: str) -> None:
+    with pytest.raises(EditRefused, match=says):
+        set_versions(POLICY + NETWORK, resource, version)

@@ -99,6 +99,9 @@ class Reader:
     def is_operator_present(self) -> bool:
         return self.has_operator
 
+    def is_network_operator_present(self) -> bool:
+        return True
+
 
 def a_pod(number: int = 0) -> Pod:
     return Pod(namespace="jobs", name=f"train-{number}", uid=f"uid-{number}")

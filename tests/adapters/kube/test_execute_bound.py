@@ -55,6 +55,9 @@ class Reader:
     def is_operator_present(self) -> bool:
         return True
 
+    def is_network_operator_present(self) -> bool:
+        return True
+
 
 @pytest.fixture
 def cluster(server: standin.StandIn) -> Objects:

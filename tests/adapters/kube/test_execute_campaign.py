@@ -78,6 +78,9 @@ class Reader:
     def is_operator_present(self) -> bool:
         return True
 
+    def is_network_operator_present(self) -> bool:
+        return True
+
 
 @pytest.fixture(scope="module")
 def place(plane: ControlPlane) -> Iterator[ControlPlane]:

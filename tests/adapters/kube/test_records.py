@@ -264,6 +264,7 @@ def test_deploy_labels_and_answers_ride_in_the_same_patch() -> None:
     assert patch["metadata"]["annotations"] == {
         "nvidia.com/gpu-driver-upgrade-requested": None,
         "nvidia.com/gpu-driver-upgrade.driver-wait-for-safe-load": None,
+        "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load": None,
         "seatrial.dev/accept-loss": None,
         keys.RECORD_ANNOTATION: records.annotation_of(action.record),
     }

@@ -114,6 +114,8 @@ def patch_of(node: kinds.Node, *, mirror: bool) -> dict[str, Any] | None:
     labels = dict.fromkeys(key for key in node.metadata.labels if _is_ours(key))
     if keys.STATE_LABEL in labels and mirror:
         labels |= dict.fromkeys(key for key in node.metadata.labels if key == keys.NVIDIA_STATE_LABEL)
+    if keys.NETWORK_STATE_LABEL in labels and mirror:
+        labels |= dict.fromkeys(key for key in node.metadata.labels if key == keys.NVIDIA_NETWORK_STATE_LABEL)
     notes = dict.fromkeys(key for key in node.metadata.annotations if _is_ours(key))
     if not labels and not notes:
         return None

@@ -128,6 +128,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     from seatrial.adapters.kube.reading.leader import leader_of
     from seatrial.adapters.kube.reading.watching import FleetObserver
     from seatrial.adapters.kube.shapes import models
+    from seatrial.core.compat.matrix import Component
 
     faults: list[str] = []
     async with cluster.client() as client:
@@ -136,6 +137,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
         leader = await leader_of(client)
         # Whether operands roll by themselves matters to who moves some, and only they need the right to see it.
         rows = (*table.FLEET, table.DAEMON_SETS) if len(rollout.spec.target) > 1 else table.FLEET
+        rows = (*rows, *table.NETWORK) if Component.MOFED in rollout.spec.target else rows
         observing = FleetObserver(client, rows, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
@@ -254,12 +256,11 @@ def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
     """What moves with the driver, or around it, and what each takes from the users of a node."""
     from seatrial.core.model.seen.operands import COMPONENTS
     from seatrial.core.model.seen.releases import CHARTS
+    from seatrial.core.node.progress import carriers_for
     from seatrial.core.node.visiting import VISITS
 
-    target, carried = (
-        outset.intent.target,
-        {name: text for each in outset.operator.carriers for name, text in each.parts},
-    )
+    target = outset.intent.target
+    carried = {name: text for each in carriers_for(outset.operator, target.published) for name, text in each.parts}
     there = {each.operand for node in outset.members.values() for each in node.facts.operands}
     for component in target.components:
         if component in CHARTS:
@@ -327,9 +328,11 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     from seatrial.core.model import deployers
     from seatrial.core.model.campaign import Via
     from seatrial.core.movers.mover import mode_of, mover_of
+    from seatrial.core.node.progress import carriers_for
 
     step = campaign.by_hand
-    carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that sets the version"
+    found = carriers_for(outset.operator, outset.intent.target.published)
+    carriers = ", ".join(carrier.name for carrier in found) or "no resource that sets the version"
     how_published = {
         Via.DIRECT: f"by writing {carriers}",
         Via.GIT: f"by commits, which {deployers.ENGINE} brings into the cluster",

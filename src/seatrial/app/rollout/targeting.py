@@ -255,11 +255,13 @@ def _beside(entry: Entry, production: Entry) -> tuple[tuple[str, str], ...]:
     named beside it.
     """
     from seatrial.core.compat.matrix import OPERANDS, Component
+    from seatrial.core.model.seen.operands import ASKED
     from seatrial.core.model.seen.releases import CHARTS
 
     released = [each for each in CHARTS if production.stack[each] is not None]
     moving = [each for each in released if entry.stack[each] and entry.stack.differs(production.stack, each)]
-    named = (*released, *(() if Component.GPU_OPERATOR in moving else OPERANDS))
+    brought = OPERANDS if Component.GPU_OPERATOR in moving else ()
+    named = (*released, *(each for each in ASKED if each not in brought))
     values = ((component, entry.stack[component]) for component in named)
     return tuple(
         (component.value, value.text)

@@ -85,9 +85,9 @@ def _components(_said: Said, _environ: Mapping[str, str]) -> Iterable[Candidate]
 
 
 def _operands(_said: Said, _environ: Mapping[str, str]) -> Iterable[Candidate]:
-    from seatrial.core.model.seen.operands import FIELDS
+    from seatrial.core.model.seen.operands import ASKED
 
-    return [Candidate(f"{each.value}=") for each in FIELDS]
+    return [Candidate(f"{each.value}=") for each in ASKED]
 
 
 def _roles(_said: Said, _environ: Mapping[str, str]) -> Iterable[Candidate]:

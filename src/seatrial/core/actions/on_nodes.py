@@ -32,6 +32,7 @@ class Request(StrEnum):
 
     UPGRADE = "upgrade-requested"
     SAFE_LOAD = "wait-for-safe-load"
+    NETWORK_SAFE_LOAD = "network-wait-for-safe-load"
     ACCEPT_LOSS = "accept-loss"
 
 

@@ -33,7 +33,7 @@ from seatrial.core.model.seen.snapshot import STALE_SECONDS, Snapshot
 from seatrial.core.movers.mover import PLAIN, asked_mode, mode_of, mover_of
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.aiming import NO_VERSION
-from seatrial.core.node.progress import carried, is_same, is_same_part
+from seatrial.core.node.progress import carried, is_same, is_same_part, share_of
 from seatrial.core.node.writing import Step
 
 STOPS: Final = (
@@ -45,6 +45,8 @@ STOPS: Final = (
     HoldCode.OPERANDS_DELEGATED,
     HoldCode.OPERANDS_BY_POOL,
     HoldCode.KUEUE_UNSEEN,
+    HoldCode.NETWORK_DELEGATED,
+    HoldCode.NETWORK_UNSEEN,
     HoldCode.STALE_VIEW,
     HoldCode.JOURNAL_UNWRITABLE,
     HoldCode.TARGET_NOT_PUBLISHED,
@@ -114,8 +116,10 @@ def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hol
     operator = seen.operator
     if not components or is_free:
         return None
+    if Component.MOFED in components and (unseen := _why_no_network(seen, intent)) is not None:
+        return unseen
     named = ", ".join(component.value for component in components)
-    if operator.pools:
+    if operator.pools and any(component is not Component.MOFED for component in components):
         return hold(intent.rollout, HoldCode.OPERANDS_BY_POOL, components=named)
     mover = mover_of(mode_of(seen.rollout.campaign, intent.campaign, operator))
     if intent.campaign is not None and not mover.moves_operands:
@@ -131,12 +135,26 @@ def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hol
     return hold(intent.rollout, HoldCode.ROLLS_BY_ITSELF, operands=who, resource=operator.kind or "the ClusterPolicy")
 
 
+def _why_no_network(seen: Snapshot, intent: Intent) -> Hold | None:
+    """Why the network driver would not move node by node: its own operator moves it, or nobody shows us one."""
+    network = seen.operator.network
+    if network is not None and network.is_auto_upgrading:
+        return hold(intent.rollout, HoldCode.NETWORK_DELEGATED, resource=network.carrier.name)
+    missing = ""
+    if network is None and intent.campaign is not None:
+        missing = "no NicClusterPolicy names one"
+    elif seen.nodes and not any(node.facts.network is not None for node in seen.nodes.values()):
+        missing = "no DaemonSet of one wants a node of the rollout"
+    return hold(intent.rollout, HoldCode.NETWORK_UNSEEN, missing=missing) if missing else None
+
+
 def _is_out(seen: Snapshot, intent: Intent, operand: Operand) -> bool:
     """Whether what we publish has reached the DaemonSet of an operand, and it rolls by itself all the same."""
     record, operator, target = seen.rollout.campaign, seen.operator, intent.target
     if record is None or not record.is_under_way:
         return False
-    if not is_same(carried(operator.kind, operator, target.published), target.published):
+    wanted = share_of(operator.kind, target.published)
+    if not is_same(carried(operator.kind, operator, wanted), wanted):
         return False
     component = COMPONENTS.get(operand)
     wanted = target.version_of(component) if component is not None else ""

@@ -26,7 +26,7 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import ahead, resource_of, wants
+from seatrial.core.node.progress import ahead, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
 
@@ -125,14 +125,16 @@ def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
         return intent.target.published
     if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
         return ""  # who is under way then is so for another rollout
-    before = before_of(node, seen)
+    before = before_of(node, seen, intent.target.published)
     return before if record.phase is RolloutPhase.REVERTING and before else intent.target.published
 
 
-def before_of(node: NodeSeen, seen: Snapshot) -> str:
+def before_of(node: NodeSeen, seen: Snapshot, version: str) -> str:
     """What a node ran before the campaign, by its record; empty where that does not say."""
     record = seen.rollout.campaign
-    return dict(record.baseline).get(resource_of(node.facts, seen.operator), "") if record is not None else ""
+    if record is None:
+        return ""
+    return way_back(node.facts, seen.operator, record.baseline, version)
 
 
 def _only_repairs(node: NodeSeen, step: Step) -> bool:
@@ -156,7 +158,8 @@ def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) 
         step = course.mover.step_elsewhere(node, orders, goal, is_back=is_back)
         if step is not None:
             return step
-    return kept_waiting(node, course, orders.intent.target.published, before_of(node, seen))
+    target = orders.intent.target.published
+    return kept_waiting(node, course, target, before_of(node, seen, target))
 
 
 def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> Step:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.gates.default_suite import with_suite
-from seatrial.core.model.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, policy_of
+from seatrial.core.model.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, both, policy_of
 from seatrial.core.model.target import Target
 
 if TYPE_CHECKING:
@@ -138,14 +138,18 @@ class Intent:
         return self.pools.get(facts.owner, self.policy)
 
 
-def policies(own: PolicyWish, operator: OperatorFacts) -> tuple[Policy, dict[str, Policy]]:
+def policies(
+    own: PolicyWish, operator: OperatorFacts, *, moves_network: bool = False
+) -> tuple[Policy, dict[str, Policy]]:
     """The rollout's policy and those of its pools.
 
     With NVIDIADrivers each pool has the limits of its own, and the rollout adds one over all only where it says so.
+    Where the network driver moves, what its NicClusterPolicy says of pods goes first, and its limit bounds as well.
     """
+    network = operator.network.policy if moves_network and operator.network is not None else PolicyWish()
     if not operator.pools:
-        return policy_of([own, operator.policy]), {}
-    pools = {pool.name: policy_of([_without_limits(own), pool.policy]) for pool in operator.pools}
+        return policy_of([own, both(network, operator.policy)]), {}
+    pools = {pool.name: policy_of([_without_limits(own), both(network, pool.policy)]) for pool in operator.pools}
     policy = policy_of([own])
     if own.says_limits:
         return policy, pools

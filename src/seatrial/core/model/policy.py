@@ -158,6 +158,17 @@ def policy_of(wishes: Iterable[PolicyWish]) -> Policy:
     )
 
 
+def both(first: PolicyWish, second: PolicyWish) -> PolicyWish:
+    """What two say together: the first where it speaks; of two limits on nodes at once, the narrower (0 is none)."""
+    limits = [limit for limit in (first.parallel_max, second.parallel_max) if limit]
+    said = {
+        each.name: second_word if (first_word := getattr(first, each.name)) is None else first_word
+        for each in fields(PolicyWish)
+        for second_word in (getattr(second, each.name),)
+    }
+    return PolicyWish(**(said | ({"parallel_max": min(limits)} if limits else {})))
+
+
 def _eviction(
     force: bool | None, delete_empty_dir: bool | None, timeout_seconds: float | None, default: Eviction
 ) -> Eviction:

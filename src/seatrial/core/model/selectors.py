@@ -23,6 +23,8 @@ from enum import StrEnum
 from typing import Final, NoReturn
 
 DRAIN_SKIP_KEY: Final = "nvidia.com/gpu-driver-upgrade-drain.skip"
+NETWORK_DRAIN_SKIP_KEY: Final = "nvidia.com/ofed-driver-upgrade-drain.skip"
+"""The same of a drain for the network driver."""
 """The pod label with which a pod's author keeps it from being drained."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")

@@ -6,6 +6,7 @@ moves one component asks for that one, so that another component is another pair
     580.105.08                              as text: a driver alone
     580.105.08, container_toolkit v1.18.1   and what is published with it
     580.105.08, gpu_operator v25.10.0 by hand   and what people move, while the driver stays
+    mofed 25.04-0.6.0.0                     what a resource carries that says nothing of a driver
 
 Tests: tests/core/test_target.py
 """
@@ -20,8 +21,9 @@ from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import OPERANDS, SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, Version
 
-PUBLISHED: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR, *OPERANDS)
-"""What a rollout can move beside the driver, by publishing it: operands, or the whole release of an operator."""
+PUBLISHED: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR, *OPERANDS, Component.MOFED)
+"""What a rollout can move beside the driver, by publishing it: the whole release of an operator, operands of the GPU
+Operator, or the network driver, which the other one brings."""
 NOT_MOVED: Final[Mapping[Component, str]] = {
     Component.DRA_DRIVER: (
         "no node can go first with it: under a GPUCluster the GPU Operator replaces the DRA plugins of all nodes at "
@@ -86,11 +88,14 @@ class Target:
 
 def text_of(driver: str, others: Iterable[tuple[Component, str]] = ()) -> str:
     """A driver, and what goes with it, as a target is written."""
-    return ", ".join([driver, *(f"{component.value} {version}" for component, version in others)])
+    named = (f"{component.value} {version}" for component, version in others)
+    return ", ".join([*([driver] if driver else []), *named])
 
 
 def parts_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What such a text says: the driver, and the versions of others by their key."""
+    """What such a text says: the driver, empty where it names none, and the versions of others by their key."""
     driver, *others = text.split(", ")
+    if " " in driver:
+        driver, others = "", [driver, *others]
     pairs = (each.partition(" ") for each in others)
     return driver, tuple((name, version) for name, _, version in pairs)

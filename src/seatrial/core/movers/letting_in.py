@@ -32,6 +32,7 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
 from seatrial.core.node.progress import Progress, by_nvidias_word, carries, common_resource, own_resource, wants
+from seatrial.core.node.step import why_at_work
 
 ATTEMPT: Final = 0
 """Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
@@ -176,7 +177,7 @@ def why_not(facts: NodeFacts) -> Hold | None:
     """Why a node is not to be started, whoever moves it; it would hold a slot and get nowhere."""
     if facts.is_skipped and not facts.skipped_by:
         return hold(facts.name, HoldCode.SKIPPED)
-    return hold(facts.name, HoldCode.NODE_NOT_READY) if not facts.is_ready else None
+    return hold(facts.name, HoldCode.NODE_NOT_READY) if not facts.is_ready else why_at_work(facts)
 
 
 def may_be_started(node: NodeSeen, version: str) -> bool:

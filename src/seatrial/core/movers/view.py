@@ -41,7 +41,7 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.lack import Lack
-from seatrial.core.node.progress import Progress, resource_of
+from seatrial.core.node.progress import Progress, resource_of, resources_of, way_back
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
 from seatrial.core.text import spans
@@ -98,9 +98,13 @@ class View:
         """The resource that says which driver a node runs."""
         return resource_of(self.nodes[name].facts, self.operator)
 
+    def resources_of(self, name: str) -> tuple[str, ...]:
+        """The resources that say what a node runs: its driver's, and its network driver's where that moves."""
+        return resources_of(self.nodes[name].facts, self.operator, self.target)
+
     def way_back(self, name: str) -> str:
         """The version a node goes back to; empty where none was written down."""
-        return dict(self.record.baseline).get(self.resource_of(name), "")
+        return way_back(self.nodes[name].facts, self.operator, self.record.baseline, self.target)
 
     def progress(self, name: str, version: str = "") -> Progress:
         """How a node stands towards the target, or another version."""

@@ -1,5 +1,7 @@
 """Clearing a node of those who use its GPUs: wait for jobs, let them save their work, evict, in the end drain.
 
+A network driver takes more: nobody can tell who uses the network, so everybody leaves whom a drain takes.
+
 Nobody is deleted by force. Budgets of the users are honoured, pods that would be lost for good are left alone unless
 the policy says otherwise, and whatever does not leave in time is named. One pod that must not be evicted keeps all of
 its node: half an emptied node helps nobody.
@@ -17,11 +19,13 @@ from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, Paus
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.policy import Eviction
+from seatrial.core.model.policy import Drain, Eviction, Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
+from seatrial.core.model.selectors import NETWORK_DRAIN_SKIP_KEY
 from seatrial.core.node import closing
 from seatrial.core.node.phases import FailureCode
+from seatrial.core.node.visiting import Takes, takes_now
 from seatrial.core.node.writing import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
 from seatrial.core.text import spans
 
@@ -49,6 +53,45 @@ def _is_movable(pod: Pod) -> bool:
     return bool(pod.deploy_label) or pod.gpu is not GpuUse.RUNTIME_CLASS
 
 
+def drained(facts: NodeFacts, drain: Drain) -> tuple[Pod, ...]:
+    """The pods that a drain takes; those of DaemonSets and static ones stay, as in every drain."""
+    found = (pod for pod in facts.pods if pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET))
+    chosen = (pod for pod in found if drain.selector.matches(dict(pod.labels)))
+    skip = (NETWORK_DRAIN_SKIP_KEY, "true")
+    return tuple(pod for pod in chosen if not facts.is_network_due or skip not in pod.labels)
+
+
+def policy_of(node: NodeSeen, orders: Orders) -> Policy:
+    """What somebody else is told who empties the node for us: for a network driver, a drain."""
+    policy = orders.policy(node)
+    if not node.facts.is_network_due:
+        return policy
+    return replace(policy, drain=replace(policy.drain, is_enabled=True))
+
+
+def is_still_asked_for(node: NodeSeen) -> bool:
+    """Whether somebody asked for this upgrade although the wanted revision runs, and has not got it yet."""
+    record, driver = node.record, node.facts.driver
+    is_old = record is not None and record.is_requested and driver is not None and driver.uid == record.old_pod
+    return is_old or node.facts.awaits_safe_load
+
+
+def keeps_driver(node: NodeSeen) -> bool:
+    """Whether the GPU driver may stay as it is, and a visit is for the operands around it alone."""
+    facts, record = node.facts, record_of(node)
+    is_driver_due = is_still_asked_for(node) or bool(record.old_pod) or record.is_requested
+    is_kept = facts.driver is not None and facts.is_driver_in_sync and not facts.driver.is_orphaned
+    return is_kept and not is_driver_due and bool(facts.operands)
+
+
+def _keeps_gpus(node: NodeSeen, orders: Orders) -> bool:
+    """Whether nobody has to leave for the GPUs' sake: the network driver alone is why pods leave."""
+    facts = node.facts
+    others = replace(facts, operands=tuple(each for each in facts.operands if each is not facts.network))
+    is_kept = takes_now(others, evicts_for_runtime=orders.intent.evicts_for_runtime) < Takes.EVICTION
+    return facts.is_network_due and keeps_driver(node) and is_kept
+
+
 def begin(node: NodeSeen, now: Instant) -> Step:
     """More is due than a restart under everybody's feet: whoever uses a GPU leaves first."""
     is_open = not node.facts.is_cordoned
@@ -61,6 +104,15 @@ def step_returned(node: NodeSeen, orders: Orders, deadline: Instant, now: Instan
     return evict(node, users(node.facts), leave, orders, now)
 
 
+def step_undrained(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
+    """The same of a node whose network driver goes; None where nobody is left whom a drain takes."""
+    drain = orders.policy(node).drain
+    leaving = drained(node.facts, drain)
+    return (
+        evict(node, leaving, Exit(drain.rules, deadline, FailureCode.DRAIN_TIMEOUT), orders, now) if leaving else None
+    )
+
+
 # ── waiting for jobs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -71,6 +123,8 @@ def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     seconds = jobs.timeout_seconds
     deadline = deadline_of(record_of(node), orders, seconds) if seconds else None
     if not running or (deadline is not None and now >= deadline):
+        if _keeps_gpus(node, orders):
+            return _begin_draining(node, orders, now)
         is_saving = any(_hook(pod, orders) is not None for pod in users(node.facts))
         return open_phase(node, NodePhase.POD_DELETION_REQUIRED, now, is_saving=is_saving)
     return Step(
@@ -94,6 +148,8 @@ def step_evicting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     policy = orders.policy(node)
     leaving = users(node.facts)
     if not leaving:
+        if node.facts.is_network_due:
+            return _begin_draining(node, orders, now)
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
     asked_until = _checkpoint_deadline(node, orders)
     saving = _step_saving(node, leaving, orders, asked_until, now)
@@ -102,22 +158,30 @@ def step_evicting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     deadline = asked_until + policy.eviction.timeout_seconds
     is_hopeless = any(_why_protected(pod, policy.eviction) is not None for pod in leaving if not pod.is_terminating)
     if policy.drain.is_enabled and (is_hopeless or now >= deadline):
-        return open_phase(node, NodePhase.DRAIN_REQUIRED, now)
+        return _begin_draining(node, orders, now)
     return evict(node, leaving, Exit(policy.eviction, deadline, FailureCode.EVICTION_TIMEOUT), orders, now)
 
 
 def step_draining(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    """Move every pod away that the drain selects; DaemonSets' and static pods stay, as in every drain."""
+    """Move every pod away that the drain selects; for a network driver also where no drain is allowed otherwise."""
     drain = orders.policy(node).drain
-    leaving = tuple(
-        pod
-        for pod in node.facts.pods
-        if pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET) and drain.selector.matches(dict(pod.labels))
-    )
-    if not leaving or not drain.is_enabled:
+    leaving = drained(node.facts, drain)
+    if not leaving or not (drain.is_enabled or node.facts.is_network_due):
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
-    deadline = deadline_of(record_of(node), orders, drain.rules.timeout_seconds)
+    asked_until = _checkpoint_deadline(node, orders)
+    saving = _step_saving(node, leaving, orders, asked_until, now)
+    if saving is not None:
+        return saving
+    deadline = asked_until + drain.rules.timeout_seconds
     return evict(node, leaving, Exit(drain.rules, deadline, FailureCode.DRAIN_TIMEOUT), orders, now)
+
+
+def _begin_draining(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """Open the drain; whoever offers to save their work and was not asked yet gets the time for it."""
+    token = checkpoint_token(node, orders)
+    leaving = drained(node.facts, orders.policy(node).drain)
+    is_saving = any(pod.offers_checkpoint and pod.checkpoint_asked != token for pod in leaving)
+    return open_phase(node, NodePhase.DRAIN_REQUIRED, now, is_saving=is_saving)
 
 
 def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, now: Instant) -> Step:

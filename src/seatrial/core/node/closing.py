@@ -39,6 +39,12 @@ def has_lost_driver(node: NodeSeen) -> bool:
     return is_gone and record.phase in _REPLACING
 
 
+def is_between(node: NodeSeen) -> bool:
+    """Whether something of a node was taken away and is not back yet: its driver, or an operand."""
+    is_operand_away = any(not each.is_old and not each.is_up for each in node.facts.operands)
+    return has_lost_driver(node) or is_operand_away
+
+
 def is_opened(node: NodeSeen) -> bool:
     """Whether a node takes work on a driver that nobody has proven, and has to be closed again."""
     if node.facts.is_cordoned or not has_lost_driver(node):

@@ -28,7 +28,7 @@ list, and the sooner something happens anyway."""
 
 def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -> Hold | None:
     """Why a driver may not be taken away yet, though nobody is seen on its node; None where it may."""
-    is_driver_taken = isinstance(action, RestartPod) and action.operand is Operand.DRIVER
+    is_driver_taken = isinstance(action, RestartPod) and action.operand in (Operand.DRIVER, Operand.NETWORK_DRIVER)
     if not is_driver_taken or node.record is None or node.record.is_restart_only:
         return None  # the last is restarted under its users
     closed_at, heard_at = _closed_at(node.record, seen, now), _heard_at(seen)

@@ -1,6 +1,6 @@
 """The operands of a node in its visit: one after another, in the order of their dependencies, each up before the next.
 
-    driver ─▶ toolkit ─▶ device plugin ─▶ discovery ─▶ DCGM, exporter ─▶ MIG manager ─▶ validator
+    network driver ─▶ driver ─▶ toolkit ─▶ device plugin ─▶ discovery ─▶ DCGM, exporter ─▶ MIG manager ─▶ validator
 
 Law of this file: a step restarts one pod, or says what is waited for; what it takes from users is in visiting.py, and
 what has to leave or be closed for it comes before. The validator comes last, also where it is of the wanted revision
@@ -9,21 +9,68 @@ already: what it has proven was so before. Tests: tests/core/test_operating.py
 
 from __future__ import annotations
 
-from seatrial.core.actions.on_nodes import RestartPod
+from dataclasses import replace
+
+from seatrial.core.actions.on_nodes import Cordon, Request, RestartPod
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.operands import Operand, OperandSeen
+from seatrial.core.node import clearing, visiting
 from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import FailureCode
-from seatrial.core.node.visiting import VISITS, Takes, takes
-from seatrial.core.node.writing import Orders, Step, record_of, wait
+from seatrial.core.node.visiting import VISITS, Takes
+from seatrial.core.node.writing import Orders, Step, record_of, wait, write_again
 
 
 def takes_now(facts: NodeFacts, orders: Orders) -> Takes:
     """What the restart of the operands that are old takes from the users of a node."""
-    old = (operand for operand in facts.operands if operand.is_old)
-    return takes(old, evicts_for_runtime=orders.intent.evicts_for_runtime)
+    return visiting.takes_now(facts, evicts_for_runtime=orders.intent.evicts_for_runtime)
+
+
+def step_network(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
+    """What is due for the network driver, which goes before the GPU's; None once it is up, or where nobody moves it.
+
+    Where its new pod asks whether the node is safe to load on, it is told once everybody has left.
+    """
+    facts, network = node.facts, node.facts.network
+    if network is None:
+        return None
+    if not facts.is_network_due:
+        lack = why_down(network)
+        code = FailureCode.OPERAND_TIMEOUT
+        return wait(node, lack.code, deadline, code, now, params=lack.params) if lack is not None else None
+    closing = _closing(node, Takes.DRAIN, deadline, now)
+    if closing is not None:
+        return closing
+    undrained = clearing.step_undrained(node, orders, deadline, now)
+    if undrained is not None:
+        return undrained
+    return _restart(node, network) if network.is_old else write_again(node, record_of(node), Request.NETWORK_SAFE_LOAD)
+
+
+def step_around(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
+    """The next operand of a node whose driver is there; first what its restart takes. None once all are up."""
+    needed = takes_now(node.facts, orders)
+    closing = _closing(node, needed, deadline, now)
+    if closing is not None:
+        return closing
+    if needed >= Takes.EVICTION and clearing.users(node.facts):
+        return clearing.step_returned(node, orders, deadline, now)
+    return step_operands(node, deadline, now)
+
+
+def _closing(node: NodeSeen, needed: Takes, deadline: Instant, now: Instant) -> Step | None:
+    """What comes before the first restart: nobody new may come, and who has to leave is asked to."""
+    facts, record = node.facts, record_of(node)
+    if needed >= Takes.CORDON and not facts.is_cordoned and record.closed_at is not None:
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
+    if needed >= Takes.EVICTION and record.is_restart_only:
+        return clearing.begin(node, now)
+    if needed >= Takes.CORDON and not facts.is_cordoned:
+        closed = replace(record, is_cordon_ours=True, closed_at=now)
+        return Step(action=Cordon(node=node.name, record=closed, expect=facts.resource_version))
+    return None
 
 
 def step_operands(node: NodeSeen, deadline: Instant, now: Instant) -> Step | None:

@@ -41,19 +41,27 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
     NodePhase.WAIT_FOR_JOBS_REQUIRED: frozenset(
         {
             NodePhase.POD_DELETION_REQUIRED,
+            NodePhase.DRAIN_REQUIRED,  # the network driver alone moves: whoever a drain takes leaves
+            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here: out of its way
             NodePhase.UNCORDON_REQUIRED,  # reverted: nothing was taken from anybody yet
         }
     ),
     NodePhase.POD_DELETION_REQUIRED: frozenset(
         {
             NodePhase.POD_RESTART_REQUIRED,
-            NodePhase.DRAIN_REQUIRED,  # the GPU pods would not go, and a drain is allowed
+            NodePhase.DRAIN_REQUIRED,  # the GPU pods would not go, and a drain is allowed; or the network driver moves
             NodePhase.UNCORDON_REQUIRED,
+            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here: out of its way
             NodePhase.UPGRADE_FAILED,
         }
     ),
     NodePhase.DRAIN_REQUIRED: frozenset(
-        {NodePhase.POD_RESTART_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_FAILED}
+        {
+            NodePhase.POD_RESTART_REQUIRED,
+            NodePhase.UNCORDON_REQUIRED,
+            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here: out of its way
+            NodePhase.UPGRADE_FAILED,
+        }
     ),
     NodePhase.NODE_MAINTENANCE_REQUIRED: frozenset(
         {
@@ -67,6 +75,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
         {
             NodePhase.VALIDATION_REQUIRED,
             NodePhase.WAIT_FOR_JOBS_REQUIRED,  # a restart is not enough any more: the users have to leave after all
+            NodePhase.UPGRADE_REQUIRED,  # the same, as long as nothing was taken away
             NodePhase.UPGRADE_FAILED,
         }
     ),

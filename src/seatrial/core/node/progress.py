@@ -103,7 +103,7 @@ def runs(facts: NodeFacts, version: str) -> bool:
 def wants(facts: NodeFacts, version: str) -> bool:
     """Whether the node's DaemonSet carries this version."""
     driver, others = parts_of(version)
-    if facts.wanted is None or not is_same(facts.wanted.version, driver):
+    if driver and (facts.wanted is None or not is_same(facts.wanted.version, driver)):
         return False
     return all(is_same_part(name, each.version, text) for name, text, each in _wished(facts, others))
 
@@ -111,7 +111,7 @@ def wants(facts: NodeFacts, version: str) -> bool:
 def carries(facts: NodeFacts, version: str) -> bool:
     """Whether the pods that run on a node are of this version, whatever is wanted there by now."""
     driver, others = parts_of(version)
-    if facts.driver is None or not is_same(facts.driver.version, driver):
+    if driver and (facts.driver is None or not is_same(facts.driver.version, driver)):
         return False
     pods = ((text, name, each.pod) for name, text, each in _wished(facts, others))
     return all(pod is not None and is_same_part(name, pod.version, text) for text, name, pod in pods)
@@ -136,10 +136,10 @@ def ahead(facts: NodeFacts, version: str, before: str) -> tuple[str, ...]:
 
 def running(facts: NodeFacts, version: str) -> str:
     """What runs on a node of all that a version names; empty where that cannot be told."""
-    if facts.driver is None or not facts.driver.version:
+    driver, others = parts_of(version)
+    if driver and (facts.driver is None or not facts.driver.version):
         return ""
     found: list[tuple[Component, str]] = []
-    others = parts_of(version)[1]
     for name, _ in others:
         texts = [each.pod.version for each in _of(facts, name, others) if each.pod is not None and each.pod.version]
         if not texts and name in CHARTS:
@@ -147,7 +147,7 @@ def running(facts: NodeFacts, version: str) -> str:
         if not texts:
             return ""
         found.append((Component(name), texts[0]))
-    return text_of(facts.driver.version, found)
+    return text_of(facts.driver.version if driver and facts.driver is not None else "", found)
 
 
 def _wished(facts: NodeFacts, others: Parts) -> Iterator[tuple[str, str, OperandSeen]]:
@@ -196,9 +196,11 @@ def _version(component: str, text: str) -> versions.Version | str:
 
 
 @lru_cache(maxsize=256)
-def _read(text: str) -> tuple[versions.Version, frozenset[tuple[str, versions.Version | str]]]:
+def _read(text: str) -> tuple[versions.Version | None, frozenset[tuple[str, versions.Version | str]]]:
     driver, others = parts_of(text)
-    return versions.DriverVersion.parse(driver), frozenset((name, _version(name, each)) for name, each in others)
+    # Who names nothing at all names no version; a resource may well name others, and no driver.
+    read = versions.DriverVersion.parse(driver) if driver or not others else None
+    return read, frozenset((name, _version(name, each)) for name, each in others)
 
 
 def is_without_gpu(facts: NodeFacts) -> bool:
@@ -227,16 +229,64 @@ def is_policy(resource: str) -> bool:
     return resource.startswith("ClusterPolicy/")
 
 
+def is_network_policy(resource: str) -> bool:
+    """Whether a resource is a NicClusterPolicy, which says a network driver and no other."""
+    return resource.startswith("NicClusterPolicy/")
+
+
+def resources_of(facts: NodeFacts, operator: OperatorFacts, version: str) -> tuple[str, ...]:
+    """The resources that say what a node runs of all that a version names: its driver's, and its network driver's."""
+    own = resource_of(facts, operator)
+    is_named = any(name == Component.MOFED for name, _ in parts_of(version)[1])
+    network = (operator.network.carrier.name,) if is_named and operator.network is not None else ()
+    return (*([own] if own else []), *network)
+
+
+def share_of(resource: str, version: str) -> str:
+    """What of a version a resource carries: a NicClusterPolicy the network driver, any other all the rest."""
+    driver, others = parts_of(version)
+    is_network = is_network_policy(resource)
+    mine = ((Component(name), text) for name, text in others if (name == Component.MOFED) is is_network)
+    return text_of("" if is_network else driver, mine)
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The shares of several resources as one version."""
+    parts = [parts_of(text) for text in texts if text]
+    driver = next((each for each, _ in parts if each), "")
+    return text_of(driver, ((Component(name), text) for _, others in parts for name, text in others))
+
+
+def way_back(facts: NodeFacts, operator: OperatorFacts, baseline: Iterable[tuple[str, str]], version: str) -> str:
+    """What a node is to run again, by what its resources carried before; empty where none of them is on record.
+
+    One that is not, beside one that is, carried its share of the version before: nothing of it has to go back.
+    """
+    known, mine = dict(baseline), resources_of(facts, operator, version)
+    if not any(known.get(resource) for resource in mine):
+        return ""
+    return joined(known.get(resource) or share_of(resource, version) for resource in mine)
+
+
 def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:
     """What is seen of a resource that says which driver nodes run; one that says nothing where it is not there."""
-    return next((carrier for carrier in operator.carriers if carrier.name == resource), Carrier(name=resource))
+    network = (operator.network.carrier,) if operator.network is not None else ()
+    found = (carrier for carrier in (*operator.carriers, *network) if carrier.name == resource)
+    return next(found, Carrier(name=resource))
+
+
+def carriers_for(operator: OperatorFacts, version: str) -> tuple[Carrier, ...]:
+    """The resources that are written for a version: those of drivers, and the network driver's where it is named."""
+    is_named = any(name == Component.MOFED for name, _ in parts_of(version)[1])
+    return (*operator.carriers, *((operator.network.carrier,) if is_named and operator.network is not None else ()))
 
 
 def carried(resource: str, operator: OperatorFacts, like: str = "") -> str:
-    """What a resource carries of all that a version names, the driver first; empty where it does not say it all."""
+    """What a resource carries of its share of a version, the driver first; empty where it does not say it all."""
     carrier = carrier_of(resource, operator)
     known = dict(carrier.parts)
-    names = [name for name, _ in parts_of(like)[1]] if like else []
-    if not carrier.version or any(not known.get(name) for name in names):
+    names = [name for name, _ in parts_of(share_of(resource, like))[1]] if like else []
+    is_silent = not carrier.version and not (is_network_policy(resource) and names)
+    if is_silent or any(not known.get(name) for name in names):
         return ""
     return text_of(carrier.version, ((Component(name), known[name]) for name in names))

@@ -6,7 +6,7 @@ at only when there is nothing left for us to do but wait. Where we differ from N
 docs/deviations.md.
 
     here          who starts, restarts, is proven, fails         clearing.py   jobs, checkpoints, eviction, drain
-    readiness.py  what counts as proven                          steps.py      how a phase is opened
+    readiness.py  what counts as proven                          operating.py  operands, and the network driver
 
 A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays. Between
 the delete of a driver and the proof of the next one it is put back instead: see closing.py.
@@ -22,7 +22,8 @@ from typing import Final, assert_never
 from seatrial.core.actions.on_nodes import Cordon, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen import sriov
+from seatrial.core.model.seen.nodes import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.node import clearing, closing, fresh, operating
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
@@ -56,8 +57,7 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     unclear = why_unclear(node)
     if unclear is not None:
         return Step(hold=unclear)
-    rebuff = orders.rebuffs.get(node.facts.name)
-    if rebuff is not None and now < retry_at(rebuff):
+    if (rebuff := orders.rebuffs.get(node.facts.name)) is not None and now < retry_at(rebuff):
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
     if closing.is_opened(node):
         # At once, and whatever else is due: the node takes work on a driver that nobody has proven.
@@ -70,6 +70,9 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if phase in UNDER_WAY and not _is_admitted(node, orders):
         # The ledger was lost or is older than the record: nothing more is done before it names the node again.
         return Step(hold=hold(node.name, HoldCode.LEDGER_PENDING))
+    aside = _step_aside(node, orders, now) if node.facts.sriov else None
+    if aside is not None:
+        return aside
     match phase:
         case None | NodePhase.UPGRADE_DONE:
             return _step_settled(node, orders, now)
@@ -97,6 +100,26 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
             assert_never(phase)
 
 
+def _step_aside(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
+    """Out of the way of the SR-IOV operator, as long as nothing was taken away that only we bring back."""
+    record, facts = node.record, node.facts
+    if record is None or record.phase not in UNDER_WAY:
+        return None
+    if record.phase is NodePhase.UNCORDON_REQUIRED:
+        return Step(hold=why_at_work(facts)) if record.is_cordon_ours else None
+    is_restarting = record.phase is NodePhase.POD_RESTART_REQUIRED
+    if record.phase is NodePhase.VALIDATION_REQUIRED or (is_restarting and closing.is_between(node)):
+        return None
+    # Its drain would be met by ours, and its uncordon would open the node under us: the visit begins anew after it.
+    return new_attempt(node, orders, now)
+
+
+def why_at_work(facts: NodeFacts) -> Hold | None:
+    """That the SR-IOV operator is at work on a node; None where it is not."""
+    does = sriov.means(facts.sriov)
+    return hold(facts.name, HoldCode.SRIOV_AT_WORK, state=facts.sriov, does=does) if facts.sriov else None
+
+
 def is_proven(node: NodeSeen) -> bool:
     """Whether nothing is left to do for a node but to give it back to its users."""
     return node.record is not None and node.record.phase is NodePhase.UNCORDON_REQUIRED and _is_well(node)
@@ -109,7 +132,8 @@ def why_unclear(node: NodeSeen) -> Hold | None:
     if node.fault is RecordFault.UNREADABLE:
         return hold(node.name, HoldCode.RECORD_UNREADABLE, found=node.fault_text)
     if node.fault is RecordFault.EDITED:
-        return hold(node.name, HoldCode.RECORD_EDITED, found=node.fault_text, recorded=_phase_text(node))
+        recorded = node.record.phase if node.record else "nothing"
+        return hold(node.name, HoldCode.RECORD_EDITED, found=node.fault_text, recorded=recorded)
     assert_never(node.fault)
 
 
@@ -133,10 +157,8 @@ def _is_well(node: NodeSeen) -> bool:
 
 
 def _is_still_asked_for(node: NodeSeen) -> bool:
-    """Whether somebody asked for this upgrade although the wanted revision runs, and has not got it yet."""
-    record, driver = node.record, node.facts.driver
-    is_old = record is not None and record.is_requested and driver is not None and driver.uid == record.old_pod
-    return is_old or node.facts.awaits_safe_load
+    """Whether the wanted revisions run, and yet one of the drivers is to be loaded anew, or for the first time."""
+    return clearing.is_still_asked_for(node) or node.facts.awaits_network_load
 
 
 def _let_go(node: NodeSeen, now: Instant) -> Step | None:
@@ -175,7 +197,7 @@ def _needs_nothing(node: NodeSeen) -> bool:
         return False  # as most nodes that wait, and there are thousands of them
     record = record_of(node)
     has_begun = record.is_cordon_ours or bool(record.old_pod) or bool(record.failures)
-    return _is_well(node) or not (node.facts.awaits_safe_load or has_begun)
+    return _is_well(node) or not (_is_still_asked_for(node) or has_begun)
 
 
 # ── not started ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +213,7 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return new_attempt(node, orders, now)
     if facts.driver is None:
         return Step(hold=hold(node.name, HoldCode.DRIVER_POD_MISSING))
-    if facts.is_requested or facts.awaits_safe_load or node.is_retry_asked:
+    if facts.is_requested or facts.awaits_safe_load or facts.awaits_network_load or node.is_retry_asked:
         return new_attempt(node, orders, now)
     if facts.driver.is_orphaned:
         if is_abandoned(node):
@@ -230,15 +252,17 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     if not is_admitted:
         return WISH
     before = record.before or offered(facts)
-    if _is_for_operands(node) and operating.takes_now(facts, orders) < Takes.EVICTION:
+    needed = operating.takes_now(facts, orders)
+    if clearing.keeps_driver(node) and needed < Takes.EVICTION and not facts.is_network_due:
         # Nobody has to leave. Where a cordon is needed, it keeps new pods away until all is proven again.
-        is_closed = operating.takes_now(facts, orders) is Takes.CORDON
+        is_closed = needed is Takes.CORDON
         return open_phase(
             node, NodePhase.POD_RESTART_REQUIRED, now, cordon=is_closed, is_restart_only=True, before=before
         )
     if orders.intent.requestor is not None:
         return open_phase(node, NodePhase.NODE_MAINTENANCE_REQUIRED, now, before=before)
-    if facts.is_restart_enough and not record.is_requested and not facts.awaits_safe_load and not record.old_pod:
+    is_asked = record.is_requested or facts.awaits_safe_load or bool(record.old_pod)
+    if facts.is_restart_enough and not is_asked and not facts.is_network_due:
         # Nothing that is loaded changes. The cordon keeps new pods away until the driver is proven again.
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now, cordon=True, is_restart_only=True, before=before)
     return open_phase(node, NodePhase.CORDON_REQUIRED, now)
@@ -248,9 +272,11 @@ def why_not_startable(node: NodeSeen) -> Hold | None:
     """Why an upgrade that began on a node now could not end there."""
     facts = node.facts
     if facts.is_skipped:
-        return hold(facts.name, HoldCode.SKIPPED)
+        return hold(facts.name, HoldCode.NETWORK_SKIPPED if facts.is_network_skipped else HoldCode.SKIPPED)
     if not facts.is_ready:
         return hold(facts.name, HoldCode.NODE_NOT_READY)
+    if (at_work := why_at_work(facts)) is not None:
+        return at_work
     if facts.owner_conflict:
         return hold(facts.name, HoldCode.OWNER_UNCLEAR, why=facts.owner_conflict)
     if facts.driver is None:
@@ -279,6 +305,9 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     facts, record, driver = node.facts, record_of(node), node.facts.driver
     deadline = deadline_of(record, orders, orders.intent.restart_timeout_seconds)
     timeout = FailureCode.DRIVER_TIMEOUT
+    network = operating.step_network(node, orders, deadline, now)
+    if network is not None:
+        return network
     if driver is None:
         return wait(node, HoldCode.DRIVER_POD_MISSING, deadline, timeout, now)
     if driver.is_terminating:
@@ -296,34 +325,12 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if slipped is not None:
         return slipped
     if driver.is_ready:
-        return _step_operands(node, orders, deadline, now) or open_phase(node, NodePhase.VALIDATION_REQUIRED, now)
+        return operating.step_around(node, orders, deadline, now) or open_phase(
+            node, NodePhase.VALIDATION_REQUIRED, now
+        )
     if driver.restart_count > RESTARTS_MAX:
         return open_phase(node, NodePhase.UPGRADE_FAILED, now, reason=FailureCode.DRIVER_CRASH_LOOP)
     return wait(node, HoldCode.DRIVER_STARTING, deadline, timeout, now, params=told(facts))
-
-
-def _step_operands(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
-    """The next operand of a node whose driver is there; first what its restart takes. None once all are up."""
-    facts, record = node.facts, record_of(node)
-    needed = operating.takes_now(facts, orders)
-    if needed >= Takes.CORDON and not facts.is_cordoned and record.closed_at is not None:
-        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
-    if needed is Takes.EVICTION and record.is_restart_only:
-        return clearing.begin(node, now)
-    if needed is Takes.EVICTION and clearing.users(facts):
-        return clearing.step_returned(node, orders, deadline, now)
-    if needed >= Takes.CORDON and not facts.is_cordoned:
-        closed = replace(record, is_cordon_ours=True, closed_at=now)
-        return Step(action=Cordon(node=node.name, record=closed, expect=facts.resource_version))
-    return operating.step_operands(node, deadline, now)
-
-
-def _is_for_operands(node: NodeSeen) -> bool:
-    """Whether the driver may stay as it is, and a visit is for the operands around it alone."""
-    facts, record = node.facts, record_of(node)
-    is_driver_due = _is_still_asked_for(node) or bool(record.old_pod) or record.is_requested
-    is_kept = facts.driver is not None and facts.is_driver_in_sync and not facts.driver.is_orphaned
-    return is_kept and not is_driver_due and bool(facts.operands)
 
 
 def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step:
@@ -359,7 +366,8 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
 
 def _step_validating(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     facts, record = node.facts, record_of(node)
-    if facts.driver is not None and facts.wanted is not None and not facts.is_in_sync:
+    is_old = facts.driver is not None and facts.wanted is not None and not facts.is_in_sync
+    if is_old or facts.awaits_network_load:
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
     if facts.awaits_safe_load:
         return write_again(node, record, Request.SAFE_LOAD)
@@ -455,7 +463,7 @@ def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Ste
                 namespace=requestor.namespace,
                 name=name,
                 requestor=requestor.id,
-                policy=orders.policy(node),
+                policy=clearing.policy_of(node, orders),
                 joins=joined.resource_version if joined else "",
             )
         )
@@ -490,7 +498,3 @@ def _release(node: NodeSeen, orders: Orders, found: Maintenance) -> Step:
             stay=tuple(other for other in found.others if other != requestor.id),
         )
     )
-
-
-def _phase_text(node: NodeSeen) -> str:
-    return node.record.phase if node.record else "nothing"

@@ -3,6 +3,7 @@
     nothing     a restart, under everybody's feet: monitors, discovery, the validator
     a cordon    nobody new comes meanwhile: the toolkit, which restarts the runtime, and the device plugin
     eviction    whoever uses a GPU leaves first: the driver, and a daemon that its clients do not outlive
+    a drain     everybody leaves first whom a drain takes: the network driver, for nobody can tell who uses the network
 
 Law of this file: a row says what is so by default; whether people leave for a restart of the container runtime is the
 rollout's own word. What is told of a restart (impact.py) and what the machine does (operating.py) is read off the same
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.node.impact.rows import Loss
 
@@ -26,6 +28,7 @@ class Takes(IntEnum):
     NOTHING = 0
     CORDON = 1
     EVICTION = 2
+    DRAIN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,12 @@ class Visit:
 RUNTIME_RESTARTED: Final = "Containers keep running; none starts or stops meanwhile"
 
 VISITS: Final[Mapping[Operand, Visit]] = {
+    Operand.NETWORK_DRIVER: Visit(
+        takes=Takes.DRAIN,
+        action="Is replaced, before a GPU driver that moves as well; unloads and loads the network driver",
+        impact="No RDMA; the NICs it drives are down meanwhile",
+        loses=(Loss.NEW_PODS, Loss.EVERY_POD, Loss.RDMA),
+    ),
     Operand.TOOLKIT: Visit(
         takes=Takes.CORDON,
         action="Is replaced under a cordon; restarts containerd or CRI-O",
@@ -98,6 +107,11 @@ def takes_of(operand: Operand, *, is_configured_anew: bool, evicts_for_runtime: 
     visit = VISITS[operand]
     is_runtime = visit.restarts_runtime and is_configured_anew
     return Takes.EVICTION if is_runtime and evicts_for_runtime else visit.takes
+
+
+def takes_now(facts: NodeFacts, *, evicts_for_runtime: bool) -> Takes:
+    """What the restart of the operands that are old takes from the users of a node."""
+    return takes((each for each in facts.operands if each.is_old), evicts_for_runtime=evicts_for_runtime)
 
 
 def takes(old: Iterable[OperandSeen], *, evicts_for_runtime: bool) -> Takes:

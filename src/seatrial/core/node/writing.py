@@ -93,7 +93,8 @@ def open_phase(
     # What an attempt has gathered is remembered until the node is done; what it offered before, until the next one, so
     # that a GPU lost after the proof is missed. Who accepts a loss has the node measured anew.
     offer = before.before if before is not None and not facts.is_loss_accepted else None
-    blank = NodeRecord(phase=phase, attempt=attempt, entered_at=now, before=offer)
+    has_moved = before is not None and before.moves_network
+    blank = NodeRecord(phase=phase, attempt=attempt, entered_at=now, before=offer, moves_network=has_moved)
     kept = before if before is not None and not is_done else blank
     record = replace(
         kept,
@@ -107,6 +108,7 @@ def open_phase(
         is_cordon_theirs=not is_ours and (kept.is_cordon_theirs or (is_restarting and facts.is_cordoned)),
         reason=reason or "",
         trouble="",
+        moves_network=kept.moves_network or facts.is_network_due,
         old_pod=_pod_to_replace(node, phase) or kept.old_pod,
         has_lost_driver=not is_done and closing.has_lost_driver(node),
         **changes,  # type: ignore[arg-type]
@@ -142,7 +144,8 @@ def _resumed(before: NodeRecord, facts: NodeFacts) -> tuple[tuple[str, str], ...
 
 def _failed(record: NodeRecord, facts: NodeFacts) -> NodeRecord:
     diagnosis = diagnose(facts)
-    is_for_operands = record.is_restart_only and not record.old_pod
+    is_operand_late = record.reason == FailureCode.OPERAND_TIMEOUT
+    is_for_operands = (record.is_restart_only or is_operand_late) and not record.old_pod
     wanted = facts.wanted_revision or record.failed_revision
     return replace(
         record,
@@ -172,6 +175,7 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         closed_at=None,
         # Whoever accepts a loss and tries again measures the node anew.
         before=None if facts.is_loss_accepted else kept.before,
+        moves_network=kept.moves_network or facts.is_network_due,
         is_requested=is_requested or kept.is_requested,
         old_pod=facts.driver.uid if is_requested and facts.driver else kept.old_pod,
         has_lost_driver=closing.has_lost_driver(node),

@@ -19,6 +19,7 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     closed         a node seen open between the delete of its driver and its proof is closed
     visited        no operand restarts outside a visit, needlessly, or with less taken than its restart takes
     one_cordon     a visit closes its node once
+    aside          nobody is closed, emptied, restarted or opened where the SR-IOV operator is at work
 
 Of a campaign, besides:
 
@@ -59,6 +60,7 @@ from seatrial.core.promises.of_campaigns import (
 from seatrial.core.promises.of_fleets import admitted, bounded, capacity_kept, one_act, whole
 from seatrial.core.promises.of_nodes import (
     aimed,
+    aside,
     closed,
     hands_off,
     held_off,
@@ -93,6 +95,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     closed,
     visited,
     one_cordon,
+    aside,
     turn,
     record_first,
     bake,

@@ -26,7 +26,7 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import carries, resource_of, wants
+from seatrial.core.node.progress import carries, resources_of, wants
 from seatrial.core.promises.breach import Breach, breach, is_start
 
 
@@ -165,7 +165,7 @@ def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
 
 
 def _moves_somebody(seen: Snapshot, resource: str, version: str) -> bool:
-    mine = (node.facts for node in seen.nodes.values() if resource_of(node.facts, seen.operator) == resource)
+    mine = (node.facts for node in seen.nodes.values() if resource in resources_of(node.facts, seen.operator, version))
     return any(not carries(facts, version) for facts in mine)
 
 

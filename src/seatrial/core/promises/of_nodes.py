@@ -46,7 +46,7 @@ _CLEARING: Final = frozenset(
     {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}
 )
 ACTS_IN: Final = {
-    AskCheckpoint: frozenset({NodePhase.POD_DELETION_REQUIRED}),
+    AskCheckpoint: frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED}),
     EvictPods: _CLEARING | {NodePhase.VALIDATION_REQUIRED},  # who slipped in while the node was open
     PauseClients: _CLEARING,
     RequestMaintenance: frozenset({NodePhase.NODE_MAINTENANCE_REQUIRED}),
@@ -93,10 +93,16 @@ def visited(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Brea
         needed = takes_of(action.operand, is_configured_anew=is_anew, evicts_for_runtime=intent.evicts_for_runtime)
         if needed >= Takes.CORDON and not facts.is_cordoned:
             yield breach("visited", action.node, f"{action.operand} restarts without a cordon")
-        if needed is Takes.EVICTION and clearing.users(facts):
-            yield breach(
-                "visited", action.node, f"{action.operand} restarts under {clearing.users(facts)[0].full_name}"
+        if needed >= Takes.EVICTION:
+            drain = intent.policy_for(facts).drain
+            under = clearing.drained(facts, drain) if needed is Takes.DRAIN else clearing.users(facts)
+            yield from (
+                breach("visited", action.node, f"{action.operand} restarts under {pod.full_name}") for pod in under[:1]
             )
+        driver = facts.driver
+        is_late = action.operand is Operand.NETWORK_DRIVER and (driver is None or driver.is_terminating)
+        if is_late:
+            yield breach("visited", action.node, "the network driver restarts after the GPU's was taken away")
 
 
 def one_cordon(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -108,6 +114,18 @@ def one_cordon(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[
         is_same_visit = record is not None and record.attempt == action.record.attempt
         if is_same_visit and record is not None and record.closed_at is not None:
             yield breach("one_cordon", action.node, f"attempt {record.attempt} closes it a second time")
+
+
+def aside(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody is closed, emptied or opened where the SR-IOV operator is at work, unless a driver of ours is away."""
+    for action in decision.actions:
+        if not isinstance(action, Cordon | Uncordon | EvictPods | RestartPod | RequestMaintenance):
+            continue
+        node = seen.nodes[action.node]
+        is_proving = node.record is not None and node.record.phase is NodePhase.VALIDATION_REQUIRED
+        is_away = is_proving or closing.is_between(node) or seen.is_let_go
+        if node.facts.sriov and not is_away and not closes_again(seen, action):
+            yield breach("aside", action.node, f"{type(action).__name__} while the SR-IOV operator is at work")
 
 
 def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -231,9 +249,14 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
 def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No driver is taken from under a pod that uses it, or that may have come unheard, unless what is loaded stays."""
     for action in decision.actions:
-        if not isinstance(action, RestartPod) or action.operand is not Operand.DRIVER:
+        if not isinstance(action, RestartPod) or action.operand not in (Operand.DRIVER, Operand.NETWORK_DRIVER):
             continue
         node = seen.nodes[action.node]
+        if action.operand is Operand.NETWORK_DRIVER:
+            now = decision.at if decision.at is not None else math.inf
+            if node.record is not None and hearing.is_unheard(node.record, seen, now):
+                yield breach("held_off", action.node, "network driver restart on old word of pods")
+            continue
         is_harmless = node.record is not None and node.record.is_restart_only and node.facts.is_restart_enough
         if not is_harmless and clearing.users(node.facts):
             yield breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")

@@ -58,6 +58,15 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "the node is NotReady, and an upgrade could not finish on it",
         "Bring the node back, or leave it out with `seatrial node skip {subject}`.",
     ),
+    HoldCode.SRIOV_AT_WORK: says(
+        "the SR-IOV operator is at work on the node ({state}): {does}",
+        "Wait: the node is upgraded when the SR-IOV operator is idle again. See how far it is with "
+        "`kubectl get sriovnetworknodestates -A`.",
+    ),
+    HoldCode.NETWORK_SKIPPED: says(
+        "somebody marked the node with nvidia.com/ofed-driver-upgrade.skip=true",
+        "Let it be upgraded with `kubectl label node {subject} nvidia.com/ofed-driver-upgrade.skip-`.",
+    ),
     HoldCode.DRIVER_POD_MISSING: says(
         "the node has no driver pod",
         "Check that the driver DaemonSet selects the node: "

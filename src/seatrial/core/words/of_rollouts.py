@@ -72,6 +72,16 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Set autoUpgrade to false in {resource}, so that seatrial moves the nodes; or leave {components} out of "
         "spec.target.",
     ),
+    HoldCode.NETWORK_DELEGATED: says(
+        "the Network Operator moves the network driver itself (autoUpgrade is on in {resource})",
+        "Set spec.ofedDriver.upgradePolicy.autoUpgrade to false in {resource}, so that seatrial moves the nodes; or "
+        "leave mofed out of spec.target.",
+    ),
+    HoldCode.NETWORK_UNSEEN: says(
+        "no network driver is seen that could be moved: {missing}",
+        "Check `kubectl get nicclusterpolicies` and the pods in nvidia-network-operator; or leave mofed out of "
+        "spec.target.",
+    ),
     HoldCode.OPERANDS_BY_POOL: says(
         "drivers come from NVIDIADriver resources here, and {components} from the ClusterPolicy: one rollout cannot "
         "publish both",

@@ -21,6 +21,8 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.OPERANDS_DELEGATED,
         HoldCode.OPERANDS_BY_POOL,
         HoldCode.KUEUE_UNSEEN,
+        HoldCode.NETWORK_DELEGATED,
+        HoldCode.NETWORK_UNSEEN,
         HoldCode.JOURNAL_UNWRITABLE,
         HoldCode.TARGET_NOT_PUBLISHED,
         HoldCode.AFTER_UNDONE,

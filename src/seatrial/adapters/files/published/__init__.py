@@ -3,12 +3,13 @@
     resource                where the driver's version is written       and that of an operand
     ClusterPolicy/NAME      spec.driver.version                         spec.toolkit.version, spec.dcgmExporter.version
     NVIDIADriver/NAME       spec.version                                nowhere: a ClusterPolicy has it
+    NicClusterPolicy/NAME   nowhere                                     spec.ofedDriver.version, the network driver's
     values                  driver.version                              toolkit.version, dcgmExporter.version
     HelmRelease/NAME        spec.values.driver.version                  spec.values.toolkit.version
     Application/NAME        spec.source.helm.valuesObject.driver…       likewise
 
-The first two are one of the documents of a YAML file, the third is a Helm values file; the last two hold the values of
-the operator's chart themselves. The version of that chart is in releases.py. Only the characters of those
+The first three are one of the documents of a YAML file, the fourth is a Helm values file; the last two hold the values
+of the operator's chart themselves. The version of that chart is in releases.py. Only the characters of those
 values change: comments, order, quotes and the other documents stay. What cannot be done so is refused with file and
 line, and so is a scope that does not exist (`driver.nodeSelector`): the version below it would reach every node. All
 values of one text are set, or none.
@@ -34,15 +35,21 @@ VALUES: Final = "values"
 PATHS: Final = {
     "ClusterPolicy": ("spec", "driver", "version"),
     "NVIDIADriver": ("spec", "version"),
+    "NicClusterPolicy": ("spec", "ofedDriver", "version"),
     VALUES: ("driver", "version"),
     "HelmRelease": ("spec", "values", "driver", "version"),
     "Application": ("spec", "source", "helm", "valuesObject", "driver", "version"),
 }
-GROUPS: Final = {"HelmRelease": "helm.toolkit.fluxcd.io/", "Application": "argoproj.io/"}
-"""The API groups of what holds the values of a chart; everything else is NVIDIA's own."""
+NETWORK_KIND: Final = "NicClusterPolicy"
+GROUPS: Final = {
+    "HelmRelease": "helm.toolkit.fluxcd.io/",
+    "Application": "argoproj.io/",
+    NETWORK_KIND: "mellanox.com/",
+}
+"""The API groups of what is not in NVIDIA's own."""
 GROUP: Final = "nvidia.com/"
 
-_OF_CHARTS: Final = frozenset({VALUES, *GROUPS})
+_OF_CHARTS: Final = frozenset({VALUES, "HelmRelease", "Application"})
 _DOCUMENT: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
@@ -52,7 +59,7 @@ _INDIRECT: Final = frozenset({"yaml-alias", "yaml-anchor", "yaml-tag"})
 def set_versions(text: str, resource: str, version: str, file: str = "") -> str:
     """Give one resource all that a version names: the driver, and operands. EditRefused where one cannot be set."""
     driver, parts = parts_of(version)
-    edited = set_driver_version(text, resource, driver, file)
+    edited = set_driver_version(text, resource, driver, file) if driver else text
     for name, wanted in parts:
         edited = _set(Page(edited, file, resource, Component(name)), wanted)
     return edited
@@ -60,7 +67,7 @@ def set_versions(text: str, resource: str, version: str, file: str = "") -> str:
 
 def versions_in(text: str, resource: str, like: str, file: str = "") -> str | None:
     """What one resource says of all that a version names; None where it does not say it all."""
-    driver = driver_version(text, resource, file)
+    driver = driver_version(text, resource, file) if parts_of(like)[0] else ""
     found = [(Component(name), _said(Page(text, file, resource, Component(name)))) for name, _ in parts_of(like)[1]]
     known = [(component, said) for component, said in found if said is not None]
     return text_of(driver, known) if driver is not None and len(known) == len(found) else None
@@ -129,15 +136,15 @@ class Page:
         if not is_known or (slash and not _NAME.fullmatch(self._name)):
             raise self.refused(
                 f"{resource!r} names nothing that has a driver version.",
-                "Write ClusterPolicy/NAME, NVIDIADriver/NAME, or values for a Helm values file.",
+                "Write ClusterPolicy/NAME, NVIDIADriver/NAME, NicClusterPolicy/NAME, or values for a Helm values file.",
             )
         self._component = component
         self._path = self._path_of(component)
 
     def _path_of(self, component: Component) -> tuple[str, ...]:
-        if component is Component.GPU_DRIVER:
+        if component is (Component.MOFED if self._kind == NETWORK_KIND else Component.GPU_DRIVER):
             return PATHS[self._kind]
-        if component not in FIELDS or self._kind == "NVIDIADriver":
+        if component not in FIELDS or self._kind in ("NVIDIADriver", NETWORK_KIND):
             raise self.refused(
                 f"{self.called()} has no place for a version of {component.value}.",
                 "Publish it to the file of the ClusterPolicy, or of the values of its chart."

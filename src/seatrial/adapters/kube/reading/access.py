@@ -32,7 +32,12 @@ AGAIN_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 10.0
 """After an answer that did not come."""
 
-_PLURALS: Final = {publishing.POLICY_KIND: "clusterpolicies", publishing.DRIVER_KIND: "nvidiadrivers"}
+_KINDS: Final = {
+    publishing.POLICY_KIND: ("clusterpolicies", "nvidia.com"),
+    publishing.DRIVER_KIND: ("nvidiadrivers", "nvidia.com"),
+    publishing.NETWORK_KIND: ("nicclusterpolicies", "mellanox.com"),
+}
+"""The resources that carry versions, and the group of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -89,7 +94,8 @@ def _rights_for(need: Need, operator: OperatorFacts, namespace: str) -> set[Righ
         case Need.EVICT:
             return {Right(verb="create", resource="pods", subresource="eviction")}
         case Need.DELETE_DRIVERS:
-            return {Right(verb="delete", resource="pods", namespace=namespace)}
+            spaces = (namespace, *((keys.NETWORK_NAMESPACE,) if operator.network is not None else ()))
+            return {Right(verb="delete", resource="pods", namespace=each) for each in spaces}
         case Need.WRITE_CARRIERS:
             return _on_carriers("patch", operator)
         case Need.READ_CARRIERS:
@@ -100,8 +106,10 @@ def _rights_for(need: Need, operator: OperatorFacts, namespace: str) -> set[Righ
 
 def _on_carriers(verb: str, operator: OperatorFacts) -> set[Right]:
     """A verb on the kinds that carry a version here, and on the one that switches NVIDIA's controller."""
-    kinds = {name.partition("/")[0] for name in (operator.kind, *(carrier.name for carrier in operator.carriers))}
-    return {Right(verb=verb, resource=_PLURALS[kind], group="nvidia.com") for kind in kinds if kind in _PLURALS}
+    network = (operator.network.carrier,) if operator.network is not None else ()
+    names = (operator.kind, *(carrier.name for carrier in (*operator.carriers, *network)))
+    known = {_KINDS[kind] for name in names if (kind := name.partition("/")[0]) in _KINDS}
+    return {Right(verb=verb, resource=resource, group=group) for resource, group in known}
 
 
 def _on_holders(operator: OperatorFacts, released: AbstractSet[Component]) -> set[Right]:

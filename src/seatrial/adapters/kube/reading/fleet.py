@@ -41,7 +41,7 @@ class Fleet:
         self._seen: dict[str, NodeSeen] = {}
         self._members: dict[str, NodeSeen] = {}
         self._members_key: object = None
-        owning = (table.POLICIES, table.DRIVERS, table.DAEMON_SETS)
+        owning = (table.POLICIES, table.DRIVERS, table.DAEMON_SETS, table.NIC_POLICIES)
         streams.hear(lambda _before, _after: self._forget_operator(), *owning)
 
     def operator(self) -> OperatorFacts:
@@ -52,6 +52,7 @@ class Fleet:
                 self._streams[table.DRIVERS].store,
                 has_owned_nodes=self._owned.count > 0,
                 rolling=self._rolling(),
+                networks=self._streams[table.NIC_POLICIES].store,
                 on_fault=self._on_fault,
             )
         return self._operator
@@ -71,7 +72,7 @@ class Fleet:
             self._requestor = rollout.spec.maintenance
             # Which of several maintenances concerns us depends on our name.
             self._streams.touch(self._streams[table.MAINTENANCES].nodes())
-        governed = governed_by(tuple(each for each in PUBLISHED if each.value in rollout.spec.target))
+        governed = governed_of(rollout)
         if governed != self._governed:
             self._governed = governed
             self._streams.touch(item.metadata.name for item in self._streams[table.NODES].store)
@@ -130,6 +131,11 @@ class Fleet:
         self._operator = None
 
 
+def governed_of(rollout: models.Rollout) -> frozenset[Operand]:
+    """The operands that a rollout moves."""
+    return governed_by(tuple(each for each in PUBLISHED if each.value in rollout.spec.target))
+
+
 class About:
     """What the streams say about one node."""
 
@@ -152,7 +158,7 @@ class Wishes:
         self.claims: tuple[owners.DriverClaim, ...] | None = None
         self._streams = streams
         self._are_old = True
-        streams.hear(self._forget, table.REVISIONS, table.POLICIES, table.DRIVERS)
+        streams.hear(self._forget, table.REVISIONS, table.NETWORK_REVISIONS, table.POLICIES, table.DRIVERS)
 
     def have_changed(self) -> bool:
         """Read what is wanted now, if anything may be otherwise, and say whether it is."""
@@ -162,7 +168,7 @@ class Wishes:
         was = (self.wanted, self.seekers, self.operands, self.claims)
         revisions = self._streams[table.REVISIONS].store
         self.wanted, self.seekers = project.newest_by_owner(revisions), project.seekers_of(revisions)
-        self.operands = project.operand_wishes_of(revisions)
+        self.operands = project.operand_wishes_of((*revisions, *self._streams[table.NETWORK_REVISIONS].store))
         self.claims = operator_items.driver_claims(
             self._streams[table.POLICIES].store, self._streams[table.DRIVERS].store
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Final, TypeAlias
 
@@ -22,7 +22,7 @@ from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.seen import marks
+from seatrial.core.model.seen import marks, sriov
 from seatrial.core.model.seen.nodes import Loaded, Maintenance
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
@@ -68,6 +68,8 @@ class NodeItem:
     boot_id: str
     is_requested: bool
     awaits_safe_load: bool
+    awaits_network_load: bool
+    sriov: str
     is_loss_accepted: bool
     skipped_by: str
     offer: GpuOffer
@@ -210,6 +212,8 @@ def node_item(node: kinds.Node) -> NodeItem:
         boot_id=node.status.node_info.boot_id,
         is_requested=notes.get(keys.REQUESTED_ANNOTATION) == "true",
         awaits_safe_load=bool(notes.get(keys.SAFE_LOAD_ANNOTATION)),
+        awaits_network_load=bool(notes.get(keys.NETWORK_SAFE_LOAD_ANNOTATION)),
+        sriov=intern(foreign.line(sriov.at_work(notes))),
         is_loss_accepted=notes.get(keys.ACCEPT_LOSS_ANNOTATION) == "true",
         skipped_by=intern(foreign.line(notes.get(keys.SKIPPED_BY_ANNOTATION, ""))),
         offer=_offer(node, labels),
@@ -309,6 +313,20 @@ def revision_item(revision: kinds.ControllerRevision) -> RevisionItem:
         operand=operand,
         version=intern(tag_of(template.containers)) if operand is not None else "",
         settings=settings_of(template) if operand is not None else "",
+    )
+
+
+def network_revision_item(revision: kinds.ControllerRevision) -> RevisionItem | None:
+    """Keep which template of the network driver a revision stands for; None for any other DaemonSet's."""
+    if keys.NETWORK_DRIVER_LABEL not in revision.data.spec.template.metadata.labels:
+        return None
+    template = revision.data.spec.template.spec
+    return replace(
+        revision_item(revision),
+        selector=dict(template.node_selector),
+        operand=Operand.NETWORK_DRIVER,
+        version=intern(network_version_of(template.containers)),
+        settings=settings_of(template),
     )
 
 
@@ -421,6 +439,17 @@ def tag_of(containers: Iterable[kinds.Container]) -> str:
     """The tag of the first container's image; empty where it has none. A digest tells no version."""
     image = next((container.image for container in containers), "")
     return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
+_NETWORK: Final = re.compile(r"(?:doca[0-9.]+-)?[0-9]+\.[0-9]+-[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9]+)?(?=-|$)")
+"""The version at the head of a network driver's tag; what follows is the kernel, the system and the architecture."""
+
+
+def network_version_of(containers: Iterable[kinds.Container]) -> str:
+    """The version of a network driver, as its NicClusterPolicy names it."""
+    tag = tag_of(containers)
+    found = _NETWORK.match(tag)
+    return found[0] if found is not None else tag
 
 
 def settings_of(spec: kinds.PodSpec) -> str:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import access, operator_items, pools, table
+from seatrial.adapters.kube.reading.fleet import governed_of
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.rollouts import Rollouts
@@ -28,6 +29,7 @@ from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.workloads import Suspended
@@ -99,6 +101,7 @@ class KubeObserver(FleetObserver):
         self._is_uninstalling = is_uninstalling
         self._has_campaign = False
         self._has_kueue = has_kueue
+        self._has_network = False
 
     async def wait_synced(self, timeout_seconds: float) -> None:
         """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
@@ -107,6 +110,8 @@ class KubeObserver(FleetObserver):
     def _missing(self) -> Sequence[AnyStream]:
         """What has to be listed still. What only a campaign needs comes last, once it is seen that there is one."""
         missing = self.streams.missing()
+        if not missing and self._open_network():
+            return [self.streams[row] for row in table.NETWORK]
         if not missing and not self._has_campaign:
             with suppress(RolloutUnclear):  # the first look tells of it
                 rollout = self._rollouts.find()
@@ -115,6 +120,15 @@ class KubeObserver(FleetObserver):
                     return [self.streams[row] for row in table.CAMPAIGN if row.is_decisive]
         # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
         return [each for each in missing if each.row not in table.CAMPAIGN or each.state.last_error is None]
+
+    def _open_network(self) -> bool:
+        """Begin to watch what moves the network driver, where a rollout names it; whether that is new."""
+        rollout = self._rollouts.current()
+        if self._has_network or rollout is None or Operand.NETWORK_DRIVER not in governed_of(rollout):
+            return False
+        self._has_network = True
+        self.streams.open(table.NETWORK)
+        return True
 
     def _open_campaign(self) -> None:
         """Begin to watch what only a campaign needs."""
@@ -133,6 +147,7 @@ class KubeObserver(FleetObserver):
             rollout = self._rollouts.find()
             if rollout is None:
                 return None
+            self._open_network()
             now = self._now()
             intent, record = self._rollouts.read(rollout, now)
             seen = Snapshot(

@@ -11,17 +11,19 @@ from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
 from seatrial.adapters.kube.shapes import keys, models, operator_models, publishing
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model import owners
 from seatrial.core.model.deployers import is_deployer, marks_of
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
+from seatrial.core.model.seen.operators import Carrier, NetworkFacts, OperatorFacts, Pool
 from seatrial.core.model.seen.releases import Holder, Release
 from seatrial.core.movers import driver_manager
 from seatrial.core.text import foreign
 
 POLICY_VERSION: Final = ("spec", "driver", "version")
 DRIVER_VERSION: Final = ("spec", "version")
+NETWORK_VERSION: Final = ("spec", "ofedDriver", "version")
 """Where the driver's version stands."""
 
 Fault: TypeAlias = Callable[[str], None]
@@ -34,6 +36,42 @@ def operator_facts(
     *,
     has_owned_nodes: bool,
     rolling: tuple[Operand, ...] = (),
+    networks: Iterable[operator_models.NicClusterPolicy] = (),
+    on_fault: Fault,
+) -> OperatorFacts:
+    """What is seen of the operators, each by itself."""
+    gpus = _gpu_facts(policies, drivers, has_owned_nodes=has_owned_nodes, rolling=rolling, on_fault=on_fault)
+    return replace(gpus, network=network_facts(networks, on_fault))
+
+
+def network_facts(found: Iterable[operator_models.NicClusterPolicy], on_fault: Fault) -> NetworkFacts | None:
+    """What is seen of the Network Operator's driver; None where no NicClusterPolicy names one."""
+    naming = [item for item in found if item.spec.ofed_driver is not None and item.spec.ofed_driver.version]
+    policy = min(naming, key=lambda item: (item.metadata.creation_timestamp, item.metadata.name), default=None)
+    if policy is None or policy.spec.ofed_driver is None:
+        return None
+    name, driver = f"{publishing.NETWORK_KIND}/{policy.metadata.name}", policy.spec.ofed_driver
+    carrier = Carrier(
+        name=name,
+        parts=((Component.MOFED.value, foreign.line(driver.version)),),
+        writer=_writer(policy.metadata, NETWORK_VERSION),
+        resource_version=policy.metadata.resource_version,
+        note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
+        marks=marks_of(policy.metadata.labels, policy.metadata.annotations),
+    )
+    return NetworkFacts(
+        carrier=carrier,
+        is_auto_upgrading=_is_on(driver.upgrade_policy, by_default=False),
+        policy=policy_wish(driver.upgrade_policy, name, on_fault),
+    )
+
+
+def _gpu_facts(
+    policies: Iterable[operator_models.ClusterPolicy],
+    drivers: Iterable[operator_models.NvidiaDriver],
+    *,
+    has_owned_nodes: bool,
+    rolling: tuple[Operand, ...],
     on_fault: Fault,
 ) -> OperatorFacts:
     """What is seen of the GPU Operator: the oldest ClusterPolicy, or the NVIDIADrivers it delegates to.

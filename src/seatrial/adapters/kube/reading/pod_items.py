@@ -21,6 +21,7 @@ from seatrial.adapters.kube.reading.items import (
     digest_of,
     driver_version_of,
     meta_of,
+    network_version_of,
     settings_of,
     tag_of,
 )
@@ -49,7 +50,7 @@ def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection
     # Elsewhere these labels mean nothing: anybody's pod could claim to be a validator and prove a driver.
     is_ours = meta.namespace == operator_namespace
     facts: DriverPod | ValidatorPod | DraPlugin | OperandPod
-    operand = operand_of(pod) if is_ours else None
+    operand = operand_of(pod) if is_ours else _network_driver(pod)
     if is_ours and any(labels.get(key) == value for key, value in keys.DRIVER_SELECTORS):
         facts = _driver_pod(pod)
     elif is_ours and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
@@ -77,6 +78,12 @@ def operand_of(pod: kinds.Pod) -> Operand | None:
     return operand if keeper_of(pod) is PodOwner.DAEMON_SET else None
 
 
+def _network_driver(pod: kinds.Pod) -> Operand | None:
+    """That a pod is the network driver's, by its label, its namespace and its DaemonSet."""
+    is_named = keys.NETWORK_DRIVER_LABEL in pod.metadata.labels and pod.metadata.namespace == keys.NETWORK_NAMESPACE
+    return Operand.NETWORK_DRIVER if is_named and keeper_of(pod) is PodOwner.DAEMON_SET else None
+
+
 def _operand_pod(pod: kinds.Pod) -> OperandPod:
     meta, statuses = pod.metadata, (*pod.status.init_container_statuses, *pod.status.container_statuses)
     waiting = [each.state.waiting.reason for each in statuses if each.state.waiting and each.state.waiting.reason]
@@ -86,7 +93,7 @@ def _operand_pod(pod: kinds.Pod) -> OperandPod:
         name=meta.name,
         uid=meta.uid,
         revision=intern(meta.labels.get(keys.REVISION_LABEL, "")),
-        version=intern(tag_of(pod.spec.containers)),
+        version=intern((tag_of if _network_driver(pod) is None else network_version_of)(pod.spec.containers)),
         settings=settings_of(pod.spec),
         is_ready=is_ready,
         created_at=instant_of(meta.creation_timestamp) if meta.creation_timestamp else None,

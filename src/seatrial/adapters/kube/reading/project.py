@@ -128,6 +128,21 @@ class Around:
 
 def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFacts:
     """Join one node with its pods and what is around them."""
+    facts = _joined(item, pods, around)
+    if not any(wish.operand is Operand.NETWORK_DRIVER for wish in around.operands):
+        return facts
+    # What is said of the network driver counts where a rollout moves it, and nowhere else.
+    is_left_out = not facts.is_skipped and facts.labels.get(keys.NETWORK_SKIP_LABEL) == "true"
+    return replace(
+        facts,
+        awaits_network_load=item.awaits_network_load,
+        network_state=facts.labels.get(keys.NETWORK_STATE_LABEL, ""),
+        is_skipped=facts.is_skipped or is_left_out,
+        is_network_skipped=is_left_out,
+    )
+
+
+def _joined(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFacts:
     driver: PodItem | None = None
     validator: PodItem | None = None
     plugin: PodItem | None = None
@@ -184,6 +199,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         symptoms=item.symptoms,
         components=item.components,
         marks=item.marks,
+        sriov=item.sriov,
         problems=item.problems,
     )
 

@@ -85,9 +85,10 @@ def read_intent(
     """
     spec = rollout.spec
     wish = _read_wish(spec)
-    _check_selectors(wish, operator)
-    policy, pools = intents.policies(wish, operator)
     bare = Intent(rollout=rollout.metadata.name, target=_read_target(spec))
+    moves_network = Component.MOFED in bare.target.components
+    _check_selectors(wish, operator, moves_network=moves_network)
+    policy, pools = intents.policies(wish, operator, moves_network=moves_network)
     failed_max = spec.limits.max_failed if spec.limits is not None else None
     return replace(
         bare,
@@ -126,10 +127,12 @@ def _read_wish(spec: models.RolloutSpec) -> PolicyWish:
     return wish_of(spec, parallel_max=limits.max_parallel_upgrades, unavailable_max=unavailable_max)
 
 
-def _check_selectors(own: PolicyWish, operator: OperatorFacts) -> None:
+def _check_selectors(own: PolicyWish, operator: OperatorFacts, *, moves_network: bool) -> None:
     """Refuse a selector that counts and cannot be read; one that is overruled hurts nobody."""
     others = [(f"NVIDIADriver/{pool.name}", pool.policy) for pool in operator.pools]
     others = others or [(operator.kind, operator.policy)]
+    if moves_network and operator.network is not None:
+        others.append((operator.network.carrier.name, operator.network.policy))
     for name, place in (("jobs_selector", "waitForCompletion"), ("drain_selector", "drain")):
         said: str | None = getattr(own, name)
         if said is not None:

@@ -6,9 +6,10 @@
     CLAIMS                       ClaimItem         the nodes of the pods that name it
     WORKLOADS                    WorkloadItem      the nodes of the pods that it stands for
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
-    REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
+    REVISIONS, DRIVERS,
+    NETWORK_REVISIONS            as read           every node, when what they want has changed (fleet.py)
     DAEMON_SETS                  DaemonSetItem     a look, when one begins or ends to roll by itself
-    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS
+    POLICIES, NIC_POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS
                                  …Item             a look, and no node
 
 What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
@@ -103,6 +104,13 @@ DAEMON_SETS: Final[Row[kinds.DaemonSet, items.DaemonSetItem]] = Row(
     tells=lambda item: (item.operand, item.is_rolling),  # how many of its pods are ready is no news
 )
 
+NETWORK_REVISIONS: Final[Row[kinds.ControllerRevision, items.RevisionItem]] = Row(
+    name="controllerrevisions of the network driver",
+    path=_the(keys.revisions_path(keys.NETWORK_NAMESPACE)),
+    model=kinds.ControllerRevision,
+    slim=_the(items.network_revision_item),
+)
+
 ROLLOUTS: Final[Row[models.RolloutText, rollout_items.RolloutItem]] = Row(
     name="gpurollouts",
     path=_the(keys.ROLLOUTS),
@@ -123,6 +131,15 @@ DRIVERS: Final[Row[operator_models.NvidiaDriver, operator_models.NvidiaDriver]] 
     name="nvidiadrivers",
     path=_the(keys.NVIDIA_DRIVERS),
     model=operator_models.NvidiaDriver,
+    slim=_the(_same),
+    need=Need.IF_INSTALLED,
+)
+
+
+NIC_POLICIES: Final[Row[operator_models.NicClusterPolicy, operator_models.NicClusterPolicy]] = Row(
+    name="nicclusterpolicies",
+    path=_the(keys.NIC_POLICIES),
+    model=operator_models.NicClusterPolicy,
     slim=_the(_same),
     need=Need.IF_INSTALLED,
 )
@@ -276,6 +293,9 @@ ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(
     dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET, DAEMON_SETS))
 )
 """All that a rollout rests on; of several that are not fresh the first is told."""
+
+NETWORK: Final[tuple[Row[Any, Any], ...]] = (NIC_POLICIES, NETWORK_REVISIONS)
+"""What a rollout needs that moves the network driver, and has the right to: opened when there is the first."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

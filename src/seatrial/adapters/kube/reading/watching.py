@@ -70,6 +70,10 @@ class FleetObserver:
         """Whether a GPU Operator owns NVIDIA's state label here."""
         return bool(self.operator().kind)
 
+    def is_network_operator_present(self) -> bool:
+        """Whether a Network Operator owns NVIDIA's state label of the network driver here."""
+        return self.operator().network is not None
+
     def all_nodes(self) -> Mapping[str, NodeSeen]:
         """Every node seen, member of a rollout or not; changes with the next look, so copy what is to last."""
         return self._fleet.all_nodes()

@@ -1,4 +1,4 @@
-"""The fields we read of the GPU Operator's own resources: ClusterPolicy and NVIDIADriver.
+"""The fields we read of the operators' own resources: ClusterPolicy, NVIDIADriver and NicClusterPolicy.
 
 As in models.py, what is not named here is dropped while decoding. Tests: tests/adapters/kube/test_models.py
 """
@@ -81,3 +81,17 @@ class NvidiaDriver(Model, frozen=True):
     metadata: ManagedMeta = ManagedMeta()
     spec: NvidiaDriverSpec = NvidiaDriverSpec()
     status: StateStatus = StateStatus()
+
+
+class NetworkDriver(Model, frozen=True):
+    version: str = ""
+    upgrade_policy: UpgradePolicy | None = None
+
+
+class NicClusterPolicySpec(Model, frozen=True):
+    ofed_driver: NetworkDriver | None = None
+
+
+class NicClusterPolicy(Model, frozen=True):
+    metadata: ManagedMeta = ManagedMeta()
+    spec: NicClusterPolicySpec = NicClusterPolicySpec()

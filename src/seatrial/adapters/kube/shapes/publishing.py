@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import api_path
 from seatrial.adapters.kube.shapes import gitops_models, keys, operator_models
@@ -27,11 +27,15 @@ from seatrial.core.text import foreign
 
 POLICY_KIND: Final = "ClusterPolicy"
 DRIVER_KIND: Final = "NVIDIADriver"
+NETWORK_KIND: Final = "NicClusterPolicy"
 HOLDERS: Final[Mapping[str, tuple[str, str, type[gitops_models.Application] | type[gitops_models.ToolkitObject]]]] = {
     "HelmRelease": ("helmreleases", "helm.toolkit.fluxcd.io/v2", gitops_models.ToolkitObject),
     "Application": ("applications", "argoproj.io/v1alpha1", gitops_models.Application),
 }
 """Kinds that say which release of a chart is wanted: their plural, their API, and how they are read."""
+
+Stored: TypeAlias = operator_models.ClusterPolicy | operator_models.NvidiaDriver | operator_models.NicClusterPolicy
+"""A resource as the server stored it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,11 @@ class CarrierResource:
     """One resource that owns drivers: where it is, and how it is read."""
 
     path: str
-    model: type[operator_models.ClusterPolicy] | type[operator_models.NvidiaDriver]
+    model: (
+        type[operator_models.ClusterPolicy]
+        | type[operator_models.NvidiaDriver]
+        | type[operator_models.NicClusterPolicy]
+    )
 
     @property
     def _is_policy(self) -> bool:
@@ -61,6 +69,9 @@ class CarrierResource:
         notes = {"annotations": {keys.PUBLISHED_ANNOTATION: note}} if note else {}
         manager = {"manager": {"env": env or None}} if env is not None else {}
         driver, parts = parts_of(version)
+        if self.model is operator_models.NicClusterPolicy:
+            network = {"version": dict(parts)[Component.MOFED.value]}
+            return {"metadata": {**_bound(expect), **notes}, "spec": {"ofedDriver": network}}
         patch = {"metadata": {**_bound(expect), **notes}, **self._spec({"version": driver, **manager})}
         if self._is_policy:
             patch["spec"] |= {FIELDS[Component(name)]: {"version": text} for name, text in parts if name in FIELDS}
@@ -68,7 +79,7 @@ class CarrierResource:
             patch["spec"]["daemonsets"] = {"updateStrategy": ON_DELETE}
         return patch
 
-    def is_quiet(self, stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver) -> bool:
+    def is_quiet(self, stored: Stored) -> bool:
         """Whether a resource says that DaemonSets replace no pod by themselves, as far as it has a say."""
         return not isinstance(stored, operator_models.ClusterPolicy) or (
             stored.spec.daemonsets.update_strategy == ON_DELETE
@@ -150,11 +161,16 @@ def target_of(resource: str) -> CarrierResource | None:
         return CarrierResource(path=f"{keys.CLUSTER_POLICIES}/{name}", model=operator_models.ClusterPolicy)
     if kind == DRIVER_KIND:
         return CarrierResource(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=operator_models.NvidiaDriver)
+    if kind == NETWORK_KIND:
+        return CarrierResource(path=f"{keys.NIC_POLICIES}/{name}", model=operator_models.NicClusterPolicy)
     return None
 
 
-def version_of(stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver, like: str = "") -> str:
+def version_of(stored: Stored, like: str = "") -> str:
     """What a resource carries of all that a version names, the driver first."""
+    if isinstance(stored, operator_models.NicClusterPolicy):
+        driver = stored.spec.ofed_driver
+        return text_of("", ((Component.MOFED, driver.version if driver is not None else "none"),))
     if not isinstance(stored, operator_models.ClusterPolicy):
         return stored.spec.version
     known = dict(operand_versions(stored))
@@ -176,9 +192,7 @@ def operand_versions(policy: operator_models.ClusterPolicy) -> tuple[tuple[str, 
     return tuple((component.value, foreign.line(each.version)) for component, each in said.items() if each.version)
 
 
-def env_with(
-    stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver, switches: Iterable[Switch]
-) -> list[dict[str, Any]] | None:
+def env_with(stored: Stored, switches: Iterable[Switch]) -> list[dict[str, Any]] | None:
     """The driver manager's environment with these switches set by name; None where it says all of this already.
 
     What else stands there stays, in its order: a switch that is there changes in its place, one that is to go goes.
@@ -196,14 +210,16 @@ def env_with(
     return after if after != before else None
 
 
-def manager_of(
-    stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver,
-) -> operator_models.DriverManager | None:
-    """What a resource says about the driver manager."""
+def manager_of(stored: Stored) -> operator_models.DriverManager | None:
+    """What a resource says about the driver manager; a network driver has none."""
+    if isinstance(stored, operator_models.NicClusterPolicy):
+        return None
     return stored.spec.driver.manager if isinstance(stored, operator_models.ClusterPolicy) else stored.spec.manager
 
 
-def auto_upgrade_of(stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver) -> bool | None:
+def auto_upgrade_of(stored: Stored) -> bool | None:
     """Whether a resource has NVIDIA's controller upgrade by itself; None where it does not say."""
+    if isinstance(stored, operator_models.NicClusterPolicy):
+        return None
     owner = stored.spec.driver if isinstance(stored, operator_models.ClusterPolicy) else stored.spec
     return owner.upgrade_policy.auto_upgrade if owner.upgrade_policy is not None else None

@@ -35,6 +35,7 @@ RETRIED: Final = ENDED
 ANNOTATIONS: Final[Mapping[Request, str]] = {
     Request.UPGRADE: keys.REQUESTED_ANNOTATION,
     Request.SAFE_LOAD: keys.SAFE_LOAD_ANNOTATION,
+    Request.NETWORK_SAFE_LOAD: keys.NETWORK_SAFE_LOAD_ANNOTATION,
     Request.ACCEPT_LOSS: keys.ACCEPT_LOSS_ANNOTATION,
 }
 """Under which annotation others ask; to answer is to take it away."""
@@ -55,6 +56,7 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     failed_pod: str = ""  # schema 1
     requested: bool = False
     restart_only: bool = False
+    network: bool = False
     saving: bool = False
     before: models.Offer | None = None
     closed_at: str = ""
@@ -109,6 +111,7 @@ def _read_record(annotation: str) -> NodeRecord:
         old_pod=read.failed_pod if read.schema == 1 else read.old_pod,
         is_requested=read.requested,
         is_restart_only=read.restart_only,
+        moves_network=read.network,
         is_saving=read.saving,
         before=read_offer(read.before) if read.before is not None else None,
         closed_at=instant_of(read.closed_at) if read.closed_at else None,
@@ -146,6 +149,7 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         old_pod=record.old_pod,
         requested=record.is_requested,
         restart_only=record.is_restart_only,
+        network=record.moves_network,
         saving=record.is_saving,
         before=offer_of(record.before) if record.before is not None else None,
         closed_at=text_of(record.closed_at) if record.closed_at is not None else "",
@@ -177,7 +181,9 @@ def offer_of(offer: GpuOffer) -> models.Offer:
     )
 
 
-def node_patch(action: WriteNodeRecord, *, mirror: bool, before: str = "") -> dict[str, Any]:
+def node_patch(
+    action: WriteNodeRecord, *, mirror: bool, mirror_network: bool = False, before: str = ""
+) -> dict[str, Any]:
     """The merge patch of a node, bound to what we saw; `before` is the annotation that was seen there.
 
     Label and annotation, deploy labels, requests that are answered (taken away), marks for neighbours, and with Cordon
@@ -186,6 +192,10 @@ def node_patch(action: WriteNodeRecord, *, mirror: bool, before: str = "") -> di
     labels: dict[str, str | None] = {**dict(action.labels), keys.STATE_LABEL: action.record.phase.value}
     if mirror:
         labels[keys.NVIDIA_STATE_LABEL] = action.record.phase.value
+    if action.record.moves_network:
+        labels[keys.NETWORK_STATE_LABEL] = action.record.phase.value
+    if action.record.moves_network and mirror_network:
+        labels[keys.NVIDIA_NETWORK_STATE_LABEL] = action.record.phase.value
     annotations: dict[str, str | None] = {ANNOTATIONS[request]: None for request in action.answers}
     places = {Place.LABEL: labels, Place.ANNOTATION: annotations}
     for mark in action.marks:

@@ -65,6 +65,8 @@ class Reader(Protocol):
 
     def is_operator_present(self) -> bool: ...
 
+    def is_network_operator_present(self) -> bool: ...
+
 
 class KubeCluster:
     """Writes to an API server."""
@@ -95,7 +97,12 @@ class KubeCluster:
             body = marking.mark_patch(action)
         else:
             before = self._reader.stored_record(action.node)
-            body = records.node_patch(action, mirror=not self._reader.is_operator_present(), before=before)
+            body = records.node_patch(
+                action,
+                mirror=not self._reader.is_operator_present(),
+                mirror_network=not self._reader.is_network_operator_present(),
+                before=before,
+            )
         written = await self._client.patch(f"{keys.NODES}/{action.node}", body, kinds.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
         return written

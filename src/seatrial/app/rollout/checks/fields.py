@@ -46,18 +46,19 @@ async def check(client: Client, outset: Outset) -> Check:
     from seatrial.adapters.kube.api.client import PatchKind
     from seatrial.adapters.kube.shapes import publishing
     from seatrial.core.model.campaign import Via
+    from seatrial.core.node.progress import carriers_for, share_of
 
     campaign = outset.intent.campaign
     taken = "the API server takes the rollout"
     if campaign is None or campaign.by_hand is not None or campaign.publish is not Via.DIRECT:
         return Check(about=ABOUT, verdict=Verdict.OK, why=taken)
-    names = [carrier.name for carrier in outset.operator.carriers]
+    version, quiet = outset.intent.target.published, campaign.sets_on_delete
+    names = [carrier.name for carrier in carriers_for(outset.operator, version)]
     for name in names:
         target = publishing.target_of(name)
         if target is None:
             continue
-        version, quiet = outset.intent.target.published, campaign.sets_on_delete
-        body = target.version_patch(version, expect="", note=outset.intent.rollout, on_delete=quiet)
+        body = target.version_patch(share_of(name, version), expect="", note=outset.intent.rollout, on_delete=quiet)
         try:
             await client.patch(target.path, body, kind=PatchKind.MERGE, is_trial=True)
         except errors.Invalid as err:

@@ -23,7 +23,7 @@ Judged: TypeAlias = frozenset[str]
 
 RELEASES: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 """Operators whose release we publish; what it brings to nodes moves node by node."""
-OURS: Final = frozenset({Component.GPU_DRIVER, *RELEASES, *OPERANDS})
+OURS: Final = frozenset({Component.GPU_DRIVER, *RELEASES, *OPERANDS, Component.MOFED})
 """What we publish and move ourselves."""
 INSTRUCTIONS_MAX: Final = 4096
 """So much of its instructions a rollout can hold."""
@@ -68,11 +68,15 @@ class Move:
 
     @property
     def beside(self) -> tuple[tuple[str, str], ...]:
-        """What a rollout of ours publishes beside the driver, and the version of each: a release, or operands."""
+        """What a rollout of ours publishes beside the driver, and the version of each: a release, or what it moves."""
         if self.change.component in RELEASES:  # it brings what goes along
             return ((self.change.component.value, self.change.after),)
-        ours = (self.change, *self.along) if self.is_ours else ()
-        return tuple((each.component.value, each.after) for each in ours if each.component in OPERANDS)
+        ours = (each for each in (self.change, *self.along) if self.is_ours and each.component in OURS)
+        return tuple(
+            (each.component.value, each.after)
+            for each in ours
+            if each.component is not Component.GPU_DRIVER and each.component not in RELEASES
+        )
 
 
 def moves_of(

@@ -13,7 +13,7 @@ from enum import StrEnum
 from seatrial.core.model.gates.asking import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.seen.operands import OperandSeen
+from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.troubles import Symptom
@@ -75,6 +75,8 @@ class NodeFacts:
     boot_id: str = ""
     """Which boot of the machine this is, in the kubelet's word; another one after every reboot."""
     is_skipped: bool = False
+    is_network_skipped: bool = False
+    """It is left out by the network driver's own label, where the rollout moves that driver."""
     skipped_by: str = ""
     """The rollout whose skip label it is; empty when a person set it, or there is none."""
     canary_of: str = ""
@@ -83,10 +85,14 @@ class NodeFacts:
     """Somebody asked for an upgrade of this node by annotation, needed or not."""
     awaits_safe_load: bool = False
     """The driver's init container waits for us to say that the node is safe to load on."""
+    awaits_network_load: bool = False
+    """The same of the network driver's, where the rollout moves it."""
     is_loss_accepted: bool = False
     """Somebody accepts that the node offers less than before, and what is reported on it."""
     nvidia_state: str = ""
     """The value under NVIDIA's own key; ours only where no GPU Operator runs."""
+    network_state: str = ""
+    """What our label says of the network driver's upgrade."""
     owner: str = ""
     """The NVIDIADriver that owns the node's driver; empty where there is none."""
     owner_conflict: str = ""
@@ -113,8 +119,20 @@ class NodeFacts:
     """Versions of what else makes up the node, by the matrix's key: seen by its kubelet, or told by people."""
     marks: tuple[tuple[str, str], ...] = ()
     """What stands under the keys that keep neighbours off (marks.py), whoever put it there."""
+    sriov: str = ""
+    """What the SR-IOV operator is at on the node, in its own word (sriov.py); empty where it is idle, or not there."""
     problems: tuple[Problem, ...] = ()
     """What detectors report on the node beside its kubelet, by type."""
+
+    @property
+    def network(self) -> OperandSeen | None:
+        """The network driver, where the rollout moves it and its DaemonSet wants it here."""
+        return next((each for each in self.operands if each.operand is Operand.NETWORK_DRIVER), None)
+
+    @property
+    def is_network_due(self) -> bool:
+        """Whether the network driver has to be loaded anew, or waits for us to be loaded at all."""
+        return self.network is not None and (self.network.is_old or self.awaits_network_load)
 
     @property
     def gpu_pods(self) -> tuple[Pod, ...]:
@@ -181,6 +199,8 @@ class NodeRecord:
     """The attempt was asked for by annotation, so running the wanted revision already is no reason to stop."""
     is_restart_only: bool = False
     """Nothing that is loaded changes: the driver pod is restarted under its users."""
+    moves_network: bool = False
+    """The network driver is loaded anew in this attempt: its own label tells of the phases as well."""
     is_saving: bool = False
     """Somebody on the node offered to save their work, so evictions get that much longer."""
     before: GpuOffer | None = None

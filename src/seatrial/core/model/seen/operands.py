@@ -1,4 +1,6 @@
-"""Operands of the GPU Operator on one node, beside its driver: what runs of each, and what its DaemonSet wants.
+"""Operands on one node, beside its GPU driver: what runs of each, and what its DaemonSet wants.
+
+Those of the GPU Operator, and the network driver (MOFED, DOCA-OFED) of the Network Operator, which goes before them.
 
     Operand       whose pod it is; the order of the enum is the order in which a visit restarts them
     OperandSeen   one operand of one node: its pod, if it is there, and the revision that is wanted
@@ -20,8 +22,9 @@ from seatrial.core.model.instants import ApiInstant
 
 
 class Operand(StrEnum):
-    """Whose pod is restarted; those after the driver in the order of their dependencies."""
+    """Whose pod is restarted, in the order of their dependencies: nvidia-peermem is loaded on the network driver."""
 
+    NETWORK_DRIVER = "network-driver"
     DRIVER = "driver"
     TOOLKIT = "container-toolkit"
     DEVICE_PLUGIN = "device-plugin"
@@ -51,6 +54,7 @@ APPS: Final[Mapping[str, Operand]] = {
 """Whose pods these are, by the value of their label `app`, which is the name of their DaemonSet as well."""
 
 COMPONENTS: Final[Mapping[Operand, Component]] = {
+    Operand.NETWORK_DRIVER: Component.MOFED,
     Operand.TOOLKIT: Component.CONTAINER_TOOLKIT,
     Operand.DEVICE_PLUGIN: Component.DEVICE_PLUGIN,
     Operand.MPS: Component.DEVICE_PLUGIN,
@@ -71,6 +75,10 @@ FIELDS: Final[Mapping[Component, str]] = {
     Component.VALIDATOR: "validator",
 }
 """Under which field a ClusterPolicy, or the values of its chart, say the version of a component."""
+
+
+ASKED: Final = (*FIELDS, Component.MOFED)
+"""What people may name beside the driver. From an entry of a matrix a rollout takes no network driver by itself."""
 
 
 def governed_by(components: tuple[Component, ...]) -> frozenset[Operand]:

@@ -55,8 +55,19 @@ class Carrier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkFacts:
+    """What is seen of NVIDIA's Network Operator, as far as its driver goes: a NicClusterPolicy."""
+
+    carrier: Carrier
+    is_auto_upgrading: bool = False
+    """Its own controller moves the network driver, node by node."""
+    policy: PolicyWish = field(default_factory=PolicyWish)
+    """What it says about upgrades, in the same fields as a ClusterPolicy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorFacts:
-    """What is seen of NVIDIA's GPU Operator."""
+    """What is seen of NVIDIA's GPU Operator, and of its Network Operator beside it."""
 
     kind: str = ""
     """The resource that owns the drivers, e.g. `ClusterPolicy/cluster-policy`; empty when there is none."""
@@ -75,6 +86,8 @@ class OperatorFacts:
     """What runs of operators, the GPU Operator among them."""
     holders: tuple[Holder, ...] = ()
     """What says which releases are wanted."""
+    network: NetworkFacts | None = None
+    """None where no NicClusterPolicy carries a network driver, or nobody looks."""
 
     @property
     def mode(self) -> Mode:

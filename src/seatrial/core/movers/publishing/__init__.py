@@ -21,16 +21,28 @@ from seatrial.core.model.seen.operators import ON_DELETE, Carrier
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.publishing import releases
 from seatrial.core.movers.view import Outcome, Versions, View
-from seatrial.core.node.progress import ANY, carried, carrier_of, carries, is_policy, is_same, running, wants
+from seatrial.core.node.progress import (
+    ANY,
+    carried,
+    carrier_of,
+    carries,
+    is_network_policy,
+    is_policy,
+    is_same,
+    running,
+    share_of,
+    wants,
+)
 from seatrial.core.words import acts as words
 
 
 def baseline(view: View) -> Versions:
     """What each resource carried before us; where it carries the target already, what its nodes still run."""
     found: dict[str, str] = {}
-    for resource in sorted(({view.resource_of(name) for name in view.nodes} | _vacant(view)) - {""}):
+    mine = {resource for name in view.nodes for resource in view.resources_of(name)}
+    for resource in sorted(mine | _vacant(view)):
         text = carried(resource, view.operator, view.target)
-        if not text or is_same(text, view.target):
+        if not text or is_same(text, share_of(resource, view.target)):
             text = _running(view, resource)
         if text:
             found[resource] = text
@@ -78,19 +90,18 @@ def kept_on_delete(view: View) -> tuple[str, ...]:
 
 def _running(view: View, resource: str) -> str:
     """What most nodes of a resource run that is not the target; empty when all run it."""
+    wanted = share_of(resource, view.target)
     found = Counter(
-        running(node.facts, view.target)
-        for name, node in sorted(view.nodes.items())
-        if view.resource_of(name) == resource
+        running(node.facts, wanted) for name, node in sorted(view.nodes.items()) if resource in view.resources_of(name)
     )
-    others = [(count, text) for text, count in found.items() if text and not is_same(text, view.target)]
+    others = [(count, text) for text, count in found.items() if text and not is_same(text, wanted)]
     return max(others)[1] if others else ""
 
 
 def resources_of(view: View, names: Iterable[str]) -> Versions:
-    """The resources that say which driver these nodes run, each with the target."""
-    found = {view.resource_of(name) for name in names if name in view.nodes} - {""}
-    return tuple((resource, view.target) for resource in sorted(found))
+    """The resources that say which drivers these nodes run, each with its share of the target."""
+    found = {resource for name in names if name in view.nodes for resource in view.resources_of(name)}
+    return tuple((resource, share_of(resource, view.target)) for resource in sorted(found))
 
 
 def vacant(view: View) -> Versions:
@@ -102,13 +113,18 @@ def vacant(view: View) -> Versions:
     known = dict(view.record.baseline)
     if view.campaign.publish is not Via.DIRECT:
         return ()
-    return tuple((resource, view.target) for resource in sorted(_vacant(view)) if resource in known)
+    mine = (resource for resource in sorted(_vacant(view)) if resource in known)
+    return tuple((resource, share_of(resource, view.target)) for resource in mine)
 
 
 def left_out(view: View) -> tuple[str, ...]:
     """Pools of the rollout that own no node now and do not carry the target, each with what it carries."""
     found = ((resource, carried(resource, view.operator, view.target)) for resource in sorted(_vacant(view)))
-    return tuple(f"{resource} ({text or 'no version'})" for resource, text in found if not is_same(text, view.target))
+    return tuple(
+        f"{resource} ({text or 'no version'})"
+        for resource, text in found
+        if not is_same(text, share_of(resource, view.target))
+    )
 
 
 def _vacant(view: View) -> set[str]:
@@ -132,9 +148,9 @@ def why_not(view: View) -> tuple[Hold, ...]:
 def _no_way_back(view: View) -> Hold | None:
     known = dict(baseline(view))
     for name, node in sorted(view.nodes.items()):
-        resource = view.resource_of(name)
-        if resource and resource not in known and not carries(node.facts, view.target):
-            return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
+        for resource in view.resources_of(name):
+            if resource not in known and not carries(node.facts, share_of(resource, view.target)):
+                return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
     return None
 
 
@@ -222,7 +238,7 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
     """
     baseline = dict(view.record.baseline)
     names = (carrier.name for carrier in view.operator.carriers)
-    is_carried = any(is_same(carried(name, view.operator, view.target), view.target) for name in names)
+    is_carried = any(_is_carried(view, name, share_of(name, view.target)) for name in names)
     for resource, text in missing:
         found, before = carried(resource, view.operator, text), releases.bare(baseline.get(resource, ""))
         is_back = view.record.has_asked and (_has_run(view, resource) or not is_carried)
@@ -251,8 +267,11 @@ def _strategy(text: str) -> str:
 
 def _has_run(view: View, resource: str) -> bool:
     """Whether a node of this resource runs the target, and so was given it."""
-    mine = (node.facts for name, node in view.nodes.items() if view.resource_of(name) == resource)
-    return any(carries(facts, view.target) for facts in mine)
+    wanted = share_of(resource, view.target)
+    mine = (node.facts for name, node in view.nodes.items() if resource in view.resources_of(name))
+    # Where no network driver runs, a node carries whatever is said of one.
+    is_network = is_network_policy(resource)
+    return any(carries(facts, wanted) for facts in mine if not is_network or facts.network is not None)
 
 
 def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
@@ -294,8 +313,9 @@ def _word_of_follower(view: View, told: dict[str, str]) -> Hold | None:
 
 
 def is_published(view: View, name: str) -> bool:
-    """Whether the resource of a node carries the target."""
-    return _is_carried(view, view.resource_of(name), view.target)
+    """Whether the resources of a node carry the target."""
+    mine = view.resources_of(name) or ("",)
+    return all(_is_carried(view, resource, share_of(resource, view.target)) for resource in mine)
 
 
 def _is_whole(view: View, step: PublishStep, resource: str, text: str) -> bool:
@@ -310,7 +330,7 @@ def _is_carried(view: View, resource: str, text: str) -> bool:
 
 def _has_followed(view: View, resource: str, text: str) -> bool:
     """Whether the DaemonSets of a resource want what it says; those of nodes without a driver pod cannot be told."""
-    mine = (node.facts for name, node in view.nodes.items() if view.resource_of(name) == resource)
+    mine = (node.facts for name, node in view.nodes.items() if resource in view.resources_of(name))
     return all(wants(facts, text) for facts in mine if facts.wanted is not None)
 
 

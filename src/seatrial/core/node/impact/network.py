@@ -6,10 +6,15 @@ Law of this file: that of impact.py, which has the table these rows are part of.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.plan.values import Step
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.node.impact.rows import Loss, Row
+from seatrial.core.node.visiting import VISITS
+
+CONTROLLER: Final = "upgrade controller"
 
 
 def network_operator(step: Step) -> Iterator[Row]:
@@ -29,28 +34,23 @@ def network_operator(step: Step) -> Iterator[Row]:
 
 
 def mofed(step: Step) -> Iterator[Row]:
-    """The network driver is loaded anew."""
+    """The network driver is loaded anew, as the machine visits nodes for it."""
+    visit = VISITS[Operand.NETWORK_DRIVER]
     yield Row(
         component="NicClusterPolicy",
-        action="Names the new version",
-        impact="None",
+        action="Names the new version; the driver DaemonSets get a new template",
+        impact="None: they are OnDelete, so no driver pod moves on its own",
     )
     yield Row(
-        component="network-operator",
-        action="Cordons the node and drains it as upgradePolicy.drain says, or has the maintenance operator do so",
-        impact="No new pods; pods using RDMA leave, and whatever else the drain selects",
+        component=CONTROLLER,
+        action="Cordons the node and drains it, or has the maintenance operator do so",
+        impact="No new pods; every pod leaves that upgradePolicy.drain selects, but those of DaemonSets",
         is_capacity_lost=True,
-        loses=(Loss.NEW_PODS, Loss.RDMA_PODS),
+        loses=(Loss.NEW_PODS, Loss.EVERY_POD),
     )
-    yield Row(
-        component="mofed",
-        action="Unloads and loads the network driver",
-        impact="No RDMA; the NICs it drives are down meanwhile",
-        is_capacity_lost=True,
-        loses=(Loss.RDMA,),
-    )
+    yield Row(component="mofed", action=visit.action, impact=visit.impact, is_capacity_lost=True, loses=visit.loses)
     yield from _gpu_direct(step)
-    yield Row(component="network-operator", action="Uncordons the node", impact="New pods come again")
+    yield Row(component=CONTROLLER, action="Uncordons the node", impact="New pods come again")
 
 
 def _gpu_direct(step: Step) -> Iterator[Row]:

@@ -16,7 +16,6 @@ class Loss(StrEnum):
     NODE = "the node itself"
     EVERY_POD = "every running pod"
     GPU_PODS = "running GPU pods"
-    RDMA_PODS = "running RDMA pods"
     NEW_PODS = "new pods"
     NEW_GPU_PODS = "new GPU pods"
     NEW_RDMA_PODS = "new pods with RDMA or VFs"

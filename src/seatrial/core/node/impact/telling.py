@@ -26,6 +26,7 @@ from seatrial.core.compat.plan.values import Step
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import COMPONENTS, Operand
 from seatrial.core.node.impact import network
+from seatrial.core.node.impact.network import CONTROLLER
 from seatrial.core.node.impact.rows import Loss, Row
 from seatrial.core.node.visiting import RUNTIME_RESTARTED, VISITS, Takes
 
@@ -51,7 +52,6 @@ def impact_of(step: Step) -> Impact:
     return Impact(rows=rows, loses=loses, is_reboot=Loss.NODE in loses, is_one_way=step.is_one_way)
 
 
-CONTROLLER: Final = "upgrade controller"
 DRIVER: Final = "nvidia-driver-daemonset"
 TOOLKIT: Final = "nvidia-container-toolkit"
 DEVICE_PLUGIN: Final = "nvidia-device-plugin"
