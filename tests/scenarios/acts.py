@@ -252,6 +252,7 @@ RECORD: Final = NodeRecord(
     old_pod="driver-1",
     is_requested=True,
     is_restart_only=True,
+    moves_network=True,
     is_saving=True,
     before=OFFER,
     closed_at=AT - 1,

@@ -158,7 +158,7 @@ def step_evicting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     deadline = asked_until + policy.eviction.timeout_seconds
     is_hopeless = any(_why_protected(pod, policy.eviction) is not None for pod in leaving if not pod.is_terminating)
     if policy.drain.is_enabled and (is_hopeless or now >= deadline):
-        return _begin_draining(node, orders, now)
+        return open_phase(node, NodePhase.DRAIN_REQUIRED, now)
     return evict(node, leaving, Exit(policy.eviction, deadline, FailureCode.EVICTION_TIMEOUT), orders, now)
 
 
@@ -168,11 +168,14 @@ def step_draining(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     leaving = drained(node.facts, drain)
     if not leaving or not (drain.is_enabled or node.facts.is_network_due):
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
-    asked_until = _checkpoint_deadline(node, orders)
-    saving = _step_saving(node, leaving, orders, asked_until, now)
-    if saving is not None:
-        return saving
-    deadline = asked_until + drain.rules.timeout_seconds
+    deadline = deadline_of(record_of(node), orders, drain.rules.timeout_seconds)
+    if node.facts.is_network_due:
+        # Who would not go in the eviction before a drain was asked there; here many are asked for the first time.
+        asked_until = _checkpoint_deadline(node, orders)
+        saving = _step_saving(node, leaving, orders, asked_until, now)
+        if saving is not None:
+            return saving
+        deadline = asked_until + drain.rules.timeout_seconds
     return evict(node, leaving, Exit(drain.rules, deadline, FailureCode.DRAIN_TIMEOUT), orders, now)
 
 

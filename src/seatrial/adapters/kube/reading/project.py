@@ -129,6 +129,8 @@ class Around:
 def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFacts:
     """Join one node with its pods and what is around them."""
     facts = _joined(item, pods, around)
+    if state := facts.labels.get(keys.NETWORK_STATE_LABEL, ""):
+        facts = replace(facts, network_state=state)
     if not any(wish.operand is Operand.NETWORK_DRIVER for wish in around.operands):
         return facts
     # What is said of the network driver counts where a rollout moves it, and nowhere else.
@@ -136,7 +138,6 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
     return replace(
         facts,
         awaits_network_load=item.awaits_network_load,
-        network_state=facts.labels.get(keys.NETWORK_STATE_LABEL, ""),
         is_skipped=facts.is_skipped or is_left_out,
         is_network_skipped=is_left_out,
     )
