@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core.actions.on_nodes import WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import NodePhase
@@ -113,3 +113,14 @@ def test_a_node_is_not_opened_under_its_drain() -> None:
     idle = step_node(replace(node, facts=replace(node.facts, sriov="")), some_orders(), NOW).action
     assert isinstance(idle, WriteNodeRecord)
     assert idle.record.phase is NodePhase.UPGRADE_DONE
+
+
+def test_a_node_that_it_opens_while_the_network_driver_is_away_is_closed_again() -> None:
+    record = {"moves_network": True, "closed_at": NOW - 60}
+    node = a_node(phase=NodePhase.POD_RESTART_REQUIRED, driver=a_new_driver(), is_cordoned=False, record=record)
+    old = with_operands(node.facts, ((Operand.NETWORK_DRIVER, "24.07-0.6.1.0"),), 0.0)
+    begun = operand_replaced(restarted(carrying(old, {"mofed": "25.04-0.6.0.0"}), Operand.NETWORK_DRIVER), HEALTHY, NOW)
+    assert begun is not None
+    action = step_node(replace(node, facts=begun), some_orders(), NOW).action
+    assert isinstance(action, Cordon)
+    assert action.record.reopened_count == 1

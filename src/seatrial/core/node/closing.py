@@ -45,9 +45,17 @@ def is_between(node: NodeSeen) -> bool:
     return has_lost_driver(node) or is_operand_away
 
 
+def _has_lost_network(node: NodeSeen) -> bool:
+    """Whether the network driver was taken away in this attempt and is not back: its neighbours may open the node."""
+    record, network = node.record, node.facts.network
+    if record is None or network is None or not record.moves_network or record.phase not in _REPLACING:
+        return False
+    return not network.is_old and not network.is_up and record.closed_at is not None
+
+
 def is_opened(node: NodeSeen) -> bool:
     """Whether a node takes work on a driver that nobody has proven, and has to be closed again."""
-    if node.facts.is_cordoned or not has_lost_driver(node):
+    if node.facts.is_cordoned or not (has_lost_driver(node) or _has_lost_network(node)):
         return False
     # As everywhere: a skip label keeps nobody from being brought to an end who is under way.
     is_skipped = node.facts.is_skipped and not node.facts.skipped_by
