@@ -54,7 +54,7 @@ def network_facts(found: Iterable[operator_models.NicClusterPolicy], on_fault: F
     carrier = Carrier(
         name=name,
         parts=((Component.MOFED.value, foreign.line(driver.version)),),
-        writer=_writer(policy.metadata, NETWORK_VERSION),
+        writer=writer_of(policy.metadata, NETWORK_VERSION),
         resource_version=policy.metadata.resource_version,
         note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
         marks=marks_of(policy.metadata.labels, policy.metadata.annotations),
