@@ -54,13 +54,14 @@ def test_a_network_operator_is_published_and_its_driver_is_a_step_of_its_own() -
     mofed = change(Component.MOFED, "25.04-0.6.0.0", "25.01-0.6.0.0")
     first, second = moves(leg(mofed, network))
     assert (first.change, first.along, first.beside) == (network, (), (("network_operator", "v25.4.0"),))
-    assert (second.change, second.is_ours) == (mofed, False)
+    assert (second.change, second.is_ours, second.beside) == (mofed, True, (("mofed", "25.04-0.6.0.0"),))
 
 
 def test_of_a_step_of_everything_only_firmware_and_the_platform_stay_by_hand() -> None:
     platform = change(Component.OPENSHIFT, "4.20.1", "4.19.2")
     network = change(Component.NETWORK_OPERATOR, "v25.4.0", "v25.1.0")
-    legs = leg(platform), leg(DRIVER, OPERATOR, TOOLKIT), leg(network), leg(CX7)
+    mofed = change(Component.MOFED, "25.04-0.6.0.0", "25.01-0.6.0.0")
+    legs = leg(platform), leg(DRIVER, OPERATOR, TOOLKIT), leg(mofed, network), leg(CX7)
     found = {move.change.component: move.is_ours for move in moves(*legs)}
     assert [component for component, is_ours in found.items() if not is_ours] == [
         Component.OPENSHIFT,
