@@ -70,9 +70,7 @@ class KubeObserver(FleetObserver):
 
         `report_url` is the pattern of the address under which people find the report of a rollout.
 
-        With `is_uninstalling` every rollout is left: seatrial itself goes.
-
-        With `has_kueue` Workloads of Kueue are watched.
+        With `is_uninstalling` every rollout is left: seatrial itself goes. With `has_kueue` Workloads are watched.
 
         `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         super().__init__(
