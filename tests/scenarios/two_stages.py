@@ -38,8 +38,18 @@ from seatrial.sim.world import DELAYS, Delay, World
 DROPPED: Final = frozenset({"resource_version", "since", "seen_at", "every_seconds"})
 """Versions count differently on every server, and a source says when it was looked at. That a write moves the version
 is seen all the same: the same act again is refused on both stages."""
-TOLD_BY_FACTS: Final = frozenset({keys.STATE_LABEL, keys.NVIDIA_STATE_LABEL, keys.CANARY_LABEL, keys.SKIP_LABEL})
-"""Labels that are facts of their own; World keeps the facts, and not the labels they are read from."""
+TOLD_BY_FACTS: Final = frozenset(
+    {
+        keys.STATE_LABEL,
+        keys.NVIDIA_STATE_LABEL,
+        keys.NETWORK_STATE_LABEL,
+        keys.NVIDIA_NETWORK_STATE_LABEL,
+        keys.CANARY_LABEL,
+        keys.SKIP_LABEL,
+    }
+)
+"""Labels that are facts of their own; World keeps the facts, and not the labels they are read from. NVIDIA's label of
+the network driver is a copy of ours, which tests/e2e/test_network_driver.py looks at."""
 NEW: Final = "a new one"
 """Stands for the uid of whatever was not there at the start."""
 
