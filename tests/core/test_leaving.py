@@ -13,6 +13,7 @@ from seatrial.core.actions.on_nodes import RestartPod, Uncordon
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout
 from seatrial.core.campaign import leaving
 from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding.stops import STOPS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
 from seatrial.core.model.intent import Intent, OnDelete, Requestor
@@ -246,6 +247,17 @@ def a_deleted_campaign(phase: RolloutPhase, *nodes: NodeSeen, **changes: Any) ->
     record = a_campaign_record(phase, **changes.pop("record", {}))
     changes = {"admitted": (), "operator": an_operator(NEW.version)} | changes
     return deleted(*(nodes or (a_done_node(canary_of="spring"), a_node("n2"))), campaign=record, **changes)
+
+
+def test_what_keeps_a_rollout_from_beginning_does_not_keep_it_from_leaving() -> None:
+    """A new reason to stop has to be on one side: what remains is who moves the nodes, and whether we see and tell."""
+    assert set(STOPS) - leaving.NO_MATTER == {
+        HoldCode.PAUSED,
+        HoldCode.MODE_CONTRADICTION,
+        HoldCode.SANDBOXED,
+        HoldCode.STALE_VIEW,
+        HoldCode.JOURNAL_UNWRITABLE,
+    }
 
 
 def test_a_campaign_that_leaves_takes_its_marks_off_and_tells_what_stays() -> None:

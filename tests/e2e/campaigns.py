@@ -173,6 +173,7 @@ def staged(
     *,
     node_count: int = NODES,
     is_synced: bool = True,
+    has_network: bool = False,
     follow: Follow | None = None,
     **changes: Any,
 ) -> Iterator[Stage]:
@@ -193,7 +194,7 @@ def staged(
         controller_process.install(plane)
         with operator.GpuOperator.start(plane, spec) as beside:
             beside.wait_ready()
-            account = controller_process.identity(plane, "campaign", has_campaigns=True)
+            account = controller_process.identity(plane, "campaign", has_campaigns=True, has_network=has_network)
             controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS)
             gates = gate_runs.GateRuns(plane, namespace="seatrial")
             with History(plane, PREFIX) as history, gates:

@@ -52,7 +52,15 @@ def make_rollout(cluster: ControlPlane) -> Iterator[RolloutMaker]:
     """Create a GPURollout over one fleet; removed after the test."""
     made: list[str] = []
 
-    def make(name: str, *, fleet: str, target: str, limits: dict[str, Any], **spec: Any) -> None:
+    def make(
+        name: str,
+        *,
+        fleet: str,
+        target: str,
+        limits: dict[str, Any],
+        components: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> None:
         made.append(name)
         cluster.apply(
             [
@@ -61,7 +69,7 @@ def make_rollout(cluster: ControlPlane) -> Iterator[RolloutMaker]:
                     "kind": "GPURollout",
                     "metadata": {"name": name},
                     "spec": {
-                        "target": {"driver": target},
+                        "target": {"driver": target, **(components or {})},
                         "nodeSelector": {"testbed.seatrial.dev/fleet": fleet},
                         "limits": limits,
                         **spec,
@@ -269,6 +277,7 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         *,
         limits: dict[str, Any] | None = None,
         target: str = "",
+        components: Mapping[str, str] | None = None,
         pages: str = "",
         arguments: Sequence[str] = (),
         **spec: Any,
@@ -276,7 +285,8 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         (running,) = set(fleet.driver_versions().values())
         (other,) = set(DRIVERS) - {running}
         wanted = target or other
-        make_rollout(name, fleet=fleet.spec.prefix, target=wanted, limits=ANY | (limits or {}), **spec)
+        limits = ANY | (limits or {})
+        make_rollout(name, fleet=fleet.spec.prefix, target=wanted, limits=limits, components=components, **spec)
         controller = ControllerProcess(account, name, tmp_path, lease_seconds=8, pages=pages, arguments=arguments)
         began_at = time.time()
         with History(cluster, fleet.spec.prefix) as history, controller:

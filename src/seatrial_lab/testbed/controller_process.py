@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import yaml
 
 from seatrial import manifests
+from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.nodes import dra
 from seatrial_lab.testbed.plane import control_plane
@@ -27,11 +28,14 @@ PATIENT_SECONDS: Final = 30
 
 
 def controller_rules(
-    *, has_campaigns: bool = False, gates_namespace: str = manifests.HOME
+    *, has_campaigns: bool = False, has_network: bool = False, gates_namespace: str = manifests.HOME
 ) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """The rules of the shipped manifests: those for the whole cluster, and those per namespace."""
     rights = manifests.rbac(
-        dra_namespaces=[dra.NAMESPACE], has_campaigns=has_campaigns, gates_namespace=gates_namespace
+        dra_namespaces=[dra.NAMESPACE],
+        has_campaigns=has_campaigns,
+        has_network=has_network,
+        gates_namespace=gates_namespace,
     )
     objects = [item for item in yaml.safe_load_all(rights) if item and item["kind"] in ROLES]
     cluster = [rule for item in objects if item["kind"] == "ClusterRole" for rule in item["rules"]]
@@ -45,7 +49,7 @@ def controller_rules(
 def install(plane: control_plane.ControlPlane) -> None:
     """Install our resource definition and the namespaces the rights are about."""
     plane.define(yaml.safe_load_all(manifests.crd()))
-    names = ("seatrial", manifests.OPERATOR_NAMESPACE, dra.NAMESPACE)
+    names = ("seatrial", manifests.OPERATOR_NAMESPACE, keys.NETWORK_NAMESPACE, dra.NAMESPACE)
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
 
 
@@ -64,10 +68,13 @@ def identity(
     name: str,
     *,
     has_campaigns: bool = False,
+    has_network: bool = False,
     gates_namespace: str = manifests.HOME,
 ) -> Path:
     """A kubeconfig of a ServiceAccount that may do what the shipped manifests say, and nothing else."""
-    cluster, by_namespace = controller_rules(has_campaigns=has_campaigns, gates_namespace=gates_namespace)
+    cluster, by_namespace = controller_rules(
+        has_campaigns=has_campaigns, has_network=has_network, gates_namespace=gates_namespace
+    )
     return plane.service_account("seatrial", name, cluster_rules=cluster, namespaced_rules=by_namespace)
 
 

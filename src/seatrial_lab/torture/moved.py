@@ -7,19 +7,17 @@ it is the real one. Tests: bench/torture.py
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from seatrial.adapters.kube.shapes import keys
-from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.neighbours import operator
 from seatrial_lab.testbed.nodes import manifests
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
+from seatrial_lab.testbed.plane.again import Again
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.torture.table import Mode
 
@@ -28,33 +26,7 @@ POLICY: Final = operator.CLUSTER_POLICY
 OLD, NEW = "570.124.06", "580.105.08"
 PARALLEL_MAX: Final = 4
 RELOAD_SECONDS: Final = 0.4
-LOOK_SECONDS: Final = 0.5
 READY_SECONDS: Final = 300.0
-
-
-class Again:
-    """Does something again and again on a thread of its own; an API server that is away is asked the next time."""
-
-    def __init__(self, name: str, do: Callable[[], object], every_seconds: float = LOOK_SECONDS) -> None:
-        self._do = do
-        self._every_seconds = every_seconds
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._is_over.set()
-        self._thread.join(20)
-
-    def _work(self) -> None:
-        while not self._is_over.wait(self._every_seconds):
-            with suppress(errors.TestbedFailure, OSError):
-                self._do()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,11 +20,12 @@ from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.neighbours import gate_runs, syncer
 from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.plane.again import Again
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.plane.restoring import RestorablePlane
 from seatrial_lab.torture import inside
 from seatrial_lab.torture.drawing import End, Schedule
-from seatrial_lab.torture.moved import NEW, OLD, PARALLEL_MAX, POLICY, PREFIX, Again, Moved, moved
+from seatrial_lab.torture.moved import NEW, OLD, PARALLEL_MAX, POLICY, PREFIX, Moved, moved
 from seatrial_lab.torture.table import Mode
 from seatrial_lab.torture.way import BadWay
 

@@ -50,6 +50,10 @@ NO_MATTER: Final = frozenset(
         HoldCode.NOBODY_MOVES,
         HoldCode.UNGUARDED,
         HoldCode.ROLLS_BY_ITSELF,
+        HoldCode.OPERANDS_DELEGATED,
+        HoldCode.OPERANDS_BY_POOL,
+        HoldCode.NETWORK_DELEGATED,
+        HoldCode.NETWORK_UNSEEN,
         HoldCode.KUEUE_UNSEEN,
     }
 )
