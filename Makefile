@@ -63,6 +63,7 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.decide
 	@$(RUN)/python -m bench.forecast
 	@$(RUN)/python -m bench.operands
+	@$(RUN)/python -m bench.operands --cluster
 	@$(RUN)/python -m bench.rollout
 
 stories: $(READY) ## play the long stories: leaders that freeze, the operator's own limits, a restored etcd, an image that is built twice

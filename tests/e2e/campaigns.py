@@ -175,6 +175,7 @@ def staged(
     is_synced: bool = True,
     has_network: bool = False,
     follow: Follow | None = None,
+    pages: str = "",
     **changes: Any,
 ) -> Iterator[Stage]:
     """The operator with its nodes, a remote with a matrix that is synced into the cluster, and our controller.
@@ -195,7 +196,7 @@ def staged(
         with operator.GpuOperator.start(plane, spec) as beside:
             beside.wait_ready()
             account = controller_process.identity(plane, "campaign", has_campaigns=True, has_network=has_network)
-            controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS)
+            controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS, pages=pages)
             gates = gate_runs.GateRuns(plane, namespace="seatrial")
             with History(plane, PREFIX) as history, gates:
                 made = Stage(

@@ -8,6 +8,9 @@ DaemonSets, their revisions and the ClusterPolicy are real.
 from __future__ import annotations
 
 import json
+import re
+import threading
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +18,7 @@ from typing import Any
 import pytest
 
 from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.neighbours.gate_runs import Run as GateRun
 from tests.e2e.campaigns import NEW, OLD, Stage, left_behind, staged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane, pytest.mark.operator]
@@ -32,13 +36,14 @@ RELEASE = {
     "validator": "v25.10.1",
 }
 WORSE = {**RELEASE, "container_toolkit": "v1.18.2", "validator": "v25.10.2"}
+NEXT = {**WORSE, "device_plugin": "v0.18.2", "dcgm": "4.4.2-4.7.1-ubuntu22.04"}
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Four nodes under a ClusterPolicy; nobody brings a repository into the cluster."""
     folder = tmp_path_factory.mktemp("operands")
-    with staged(folder, "cluster-policy", node_count=4, is_synced=False) as made:
+    with staged(folder, "cluster-policy", node_count=4, is_synced=False, pages="127.0.0.1:0") as made:
         yield made
 
 
@@ -177,9 +182,63 @@ def test_a_release_with_a_new_driver_is_one_visit_of_each_node(stage: Stage) -> 
     )
 
 
+def taken(stage: Stage, node: str, app: str) -> None:
+    """A person deletes a pod of an operand, as an eviction or a reboot would: its DaemonSet makes it anew."""
+    stage.plane.kubectl(
+        *("delete", "pod", "-n", operator.NAMESPACE, "-l", f"app={app}"),
+        *("--field-selector", f"spec.nodeName={node}"),
+    )
+
+
+def counted(stage: Stage, code: str) -> str:
+    """How many nodes wait for a reason, by the controller's metrics."""
+    found = re.search(r"serving health and metrics address=(\S+)", stage.controller.log.read_text(encoding="utf-8"))
+    assert found is not None
+    with urllib.request.urlopen(f"http://{found[1]}/metrics", timeout=10) as answer:
+        lines: list[str] = answer.read().decode().splitlines()
+    return next((line.rpartition(" ")[2] for line in lines if line.startswith(f'seatrial_holds{{code="{code}"}}')), "")
+
+
+def test_an_operand_that_is_made_anew_in_the_bake_is_told_and_stops_nobody(stage: Stage) -> None:
+    canary, leaking, plugin = stage.beside.nodes[0], stage.beside.nodes[2], "nvidia-device-plugin-daemonset"
+    before, baking, going_on = pods(stage), threading.Event(), threading.Event()
+
+    def holding(run: GateRun) -> str:
+        if run.round > 1:  # the canary bakes until it was looked at
+            baking.set()
+            going_on.wait(120)
+        return ""
+
+    stage.gates.answer = holding
+    start(stage, "leaking", driver=NEW, parts=NEXT)
+    try:
+        stage.wait(baking.is_set, "the canary to bake")
+        taken(stage, leaking, plugin)
+        stage.wait(lambda: stage.status().get("holds", {}).get("leaked") == 1, "the leak to be told and counted")
+        status = stage.status()
+        told = next(each for each in status["nodesWaiting"] if each["code"] == "leaked")
+        said = f"it already runs device_plugin {NEXT['device_plugin']}, before its turn"
+        assert (told["nodes"], said in told["why"]) == ([leaking], True), told
+        assert said in " ".join(stage.run("why", leaking).stdout.split())
+        assert status["phase"] == "Baking", "nobody takes it for a DaemonSet that rolls"
+        assert "rolls-by-itself" not in str(status.get("waits", ""))
+        stage.wait(lambda: counted(stage, "leaked") == "1.0", "the metrics to count it")
+        early = pods(stage)
+        assert moved(before, early) == {canary, leaking}
+    finally:
+        going_on.set()
+    stage.wait_phase("Done")
+    after = pods(stage)
+    assert after[leaking, plugin] == early[leaking, plugin], "what came by itself is not taken once more"
+    assert tags(stage)[plugin] == {NEXT["device_plugin"]}
+    assert tags(stage)["nvidia-dcgm-exporter"] == {NEXT["dcgm"]}, "the rest of it came in its turn"
+    assert "leaked" not in stage.status().get("holds", {})
+
+
 def test_a_daemon_set_that_is_put_back_to_roll_stops_the_campaign(stage: Stage) -> None:
     before = pods(stage)
-    start(stage, "rolled", driver=NEW, parts={**WORSE, "device_plugin": "v0.18.2"})
+    stage.gates.answer = lambda _run: ""
+    start(stage, "rolled", driver=NEW, parts={**NEXT, "device_plugin": "v0.18.3"})
     stage.wait(lambda: stage.status().get("phase") in ("Gating", "Baking"), "the canary to be through")
     stage.plane.kubectl(
         "patch",

@@ -1,8 +1,9 @@
-"""The real Argo CD says how well a GPURollout is by the check that the chart brings along, and waves wait for it."""
+"""The real Argo CD says how well a GPURollout or a ClusterPolicy is by checks of the chart, and waves wait for that."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,18 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.neighbours.argo_application import Application
 from seatrial_lab.testbed.neighbours.argo_cd import ArgoCd
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import served
-from tests.e2e.light_stage import LONG_BAKE, LightStage, light_stage
+from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, light_stage
 from tests.gitops import files
 from tests.gitops.looks import wait_committed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.gitops]
 
 LUA = Path(__file__).resolve().parents[2] / "charts" / "seatrial" / "files" / "argocd-health.lua"
+POLICY_LUA = LUA.with_name("argocd-health-clusterpolicy.lua")
 NAMES = itertools.count(1)
 
 
@@ -35,7 +38,10 @@ def shared(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(scope="module")
 def argo(shared: LightStage) -> Iterator[ArgoCd]:
     """With our health check, and writing what it finds by it into the Application."""
-    check = {"resource.customizations.health.seatrial.dev_GPURollout": LUA.read_text(encoding="utf-8")}
+    check = {
+        "resource.customizations.health.seatrial.dev_GPURollout": LUA.read_text(encoding="utf-8"),
+        "resource.customizations.health.nvidia.com_ClusterPolicy": POLICY_LUA.read_text(encoding="utf-8"),
+    }
     with ArgoCd.start(shared.plane, settings=check, is_telling_health=True) as started:
         yield started
 
@@ -110,6 +116,44 @@ def test_a_rollout_that_was_changed_since_it_was_looked_at_is_progressing(stage:
         wait_health(app, "edited", "Suspended", "ApprovalPending")
 
 
+POLICY_STORIES = {
+    "a release that waits for its turn": (
+        {"daemonsets": {"updateStrategy": "OnDelete"}},
+        ("notReady", "OperandNotReady", "states not ready: [state-container-toolkit]"),
+        ("Healthy", "notReady, as expected during the bake and the waves of rollout spring"),
+    ),
+    "an operand that does not get ready": (
+        {"daemonsets": {"updateStrategy": "RollingUpdate"}},
+        ("notReady", "OperandNotReady", "states not ready: [state-container-toolkit]"),
+        ("Progressing", "state-container-toolkit"),
+    ),
+    "an operator that failed": (
+        {"daemonsets": {"updateStrategy": "OnDelete"}},
+        ("notReady", "ReconcileFailed", "no such runtime"),
+        ("Degraded", "no such runtime"),
+    ),
+    "everything ready": ({}, ("ready", "", ""), ("Healthy", "Every operand is ready")),
+}
+
+
+@pytest.mark.parametrize("story", POLICY_STORIES)
+def test_a_cluster_policy_is_judged_by_the_check_that_the_chart_brings(
+    stage: LightStage, argo: ArgoCd, story: str
+) -> None:
+    spec, (state, reason, message), (health, saying) = POLICY_STORIES[story]
+    since = "2026-10-01T00:00:00Z"
+    failed = {"type": "Error", "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
+    status = {"namespace": "gpu-operator", "state": state, "conditions": [failed] if reason else []}
+    said = {"metadata": {"annotations": {keys.PUBLISHED_ANNOTATION: "spring/canary"}}, "spec": spec}
+    with application(argo, stage) as app:
+        stage.plane.kubectl("patch", "clusterpolicy", POLICY, "--type=merge", "-p", json.dumps(said))
+        stage.plane.kubectl(
+            *("patch", "clusterpolicy", POLICY, "--subresource=status", "--type=merge"),
+            *("-p", json.dumps({"status": status})),
+        )
+        wait_health(app, POLICY, health, saying, kind="ClusterPolicy")
+
+
 def folder(stage: LightStage) -> str:
     return f"rollouts-{stage.story}"
 
@@ -118,11 +162,11 @@ def config_maps(stage: LightStage) -> list[str]:
     return [each["metadata"]["name"] for each in stage.plane.get("configmaps", "-n", "default")["items"]]
 
 
-def wait_health(app: Application, name: str, status: str, saying: str = "") -> None:
-    """Wait until Argo CD says so of a rollout."""
+def wait_health(app: Application, name: str, status: str, saying: str = "", kind: str = "GPURollout") -> None:
+    """Wait until Argo CD says so of a rollout, or of another resource."""
 
     def look() -> bool:
-        found = app.health("GPURollout", name)
+        found = app.health(kind, name)
         return found.get("status") == status and saying in found.get("message", "")
 
     waiting.wait_for(
@@ -130,5 +174,5 @@ def wait_health(app: Application, name: str, status: str, saying: str = "") -> N
         what=f"Argo CD to call {name} {status} {saying}".strip(),
         timeout_seconds=60,
         pause_seconds=0.3,
-        describe=lambda: f"{app.health('GPURollout', name)} {app.status().get('operationState')}",
+        describe=lambda: f"{app.health(kind, name)} {app.status().get('operationState')}",
     )

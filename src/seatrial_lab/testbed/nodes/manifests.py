@@ -120,6 +120,13 @@ def feature_discovery_daemon_set(prefix: str, namespace: str, *, ready_seconds: 
     return _operand(prefix, namespace, app, app, app, ready_seconds)
 
 
+def governed_daemon_set(prefix: str, namespace: str, *, app: str, version: str, ready_seconds: float) -> Object:
+    """Return the DaemonSet of an operand that is moved node by node; there is one of it in a namespace, by its app."""
+    pod = {"containers": [{"name": app, "image": f"nvcr.io/nvidia/{app}:{version}"}]}
+    labels = {"app": app, "app.kubernetes.io/part-of": "gpu-operator"}
+    return _daemon_set(app, namespace, prefix, labels, {stages.READY_AFTER: _seconds(ready_seconds)}, pod, "OnDelete")
+
+
 def moved_driver_daemon_set(daemon_set: Object, name: str) -> Object:
     """Return the DaemonSet that takes over from one whose pods were orphaned, as the one of an NVIDIADriver does.
 
