@@ -71,9 +71,9 @@ def test_a_wave_behind_a_rollout_waits_until_that_is_healthy(stage: LightStage, 
         stage.commit("Ask for a rollout", **{f"{folder(stage)}/a.yaml": rollout, f"{folder(stage)}/b.yaml": after})
         app.poke()
         wait_health(app, "watched", "Suspended", "ApprovalPending")
-        operation = app.status()["operationState"]
-        assert operation["phase"] == "Running"
-        assert operation["message"] == "waiting for healthy state of seatrial.dev/GPURollout/watched"
+        waits = "waiting for healthy state of seatrial.dev/GPURollout/watched"
+        stage.wait(lambda: app.status()["operationState"].get("message") == waits, "Argo CD to say what it waits for")
+        assert app.status()["operationState"]["phase"] == "Running"
         stage.do("rollout", "approve", "watched", "canary")
         wait_health(app, "watched", "Progressing")  # its words lag: only a change of health has it look
         stage.wait_holds("publish-pending")  # nobody brings its commit into the cluster yet
@@ -145,12 +145,13 @@ def test_a_cluster_policy_is_judged_by_the_check_that_the_chart_brings(
     failed = {"type": "Error", "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
     status = {"namespace": "gpu-operator", "state": state, "conditions": [failed] if reason else []}
     said = {"metadata": {"annotations": {keys.PUBLISHED_ANNOTATION: "spring/canary"}}, "spec": spec}
+    # First: once it has looked, Argo CD looks again only when the health changes, and not when the words do.
+    stage.plane.kubectl("patch", "clusterpolicy", POLICY, "--type=merge", "-p", json.dumps(said))
+    stage.plane.kubectl(
+        *("patch", "clusterpolicy", POLICY, "--subresource=status", "--type=merge"),
+        *("-p", json.dumps({"status": status})),
+    )
     with application(argo, stage) as app:
-        stage.plane.kubectl("patch", "clusterpolicy", POLICY, "--type=merge", "-p", json.dumps(said))
-        stage.plane.kubectl(
-            *("patch", "clusterpolicy", POLICY, "--subresource=status", "--type=merge"),
-            *("-p", json.dumps({"status": status})),
-        )
         wait_health(app, POLICY, health, saying, kind="ClusterPolicy")
 
 

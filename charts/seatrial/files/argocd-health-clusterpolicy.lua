@@ -4,6 +4,7 @@
 --   Progressing  the operator is at work
 -- Where operands move node by node, the operator says notReady until the last node has followed. That may be days, and a sync
 -- wave that waited so long would hold up every commit behind it, the way back as well: so it is no reason to wait.
+-- Argo CD gives a check no library: what is in `string` or `table` is not to be had here.
 local function failure()
   if obj.status.conditions ~= nil then
     for _, each in ipairs(obj.status.conditions) do
@@ -17,8 +18,7 @@ end
 
 local function rollout()
   local note = (obj.metadata.annotations or {})["seatrial.dev/published"]
-  local name = note ~= nil and string.match(note, "^([^/]+)/") or nil
-  return name ~= nil and "rollout " .. name or "a rollout"
+  return note ~= nil and "rollout " .. note or "a rollout"
 end
 
 if obj.status == nil or obj.status.state == nil or obj.status.state == "" then
