@@ -26,6 +26,7 @@ from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.node.visiting import VISITS
+from seatrial.core.promises.of_nodes import FOLLOWING
 from tests.builders import NEW, POLICY, SMOKE, a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)
@@ -73,7 +74,7 @@ ACTS: list[tuple[Action, str, str, bool]] = [
     (ASK, "n1/checkpoint/2/pod-0+pod-1", "n1", False),
     (EVICT, "n1/evict/2/pod-0+pod-1", "n1", True),
     (restart(Operand.DRIVER), "n1/restart-driver/2/u-7", "n1", True),
-    *((restart(each), f"n1/restart-{each}/2/u-7", "n1", True) for each in VISITS if each is not Operand.VALIDATOR),
+    *((restart(each), f"n1/restart-{each}/2/u-7", "n1", True) for each in VISITS if each not in FOLLOWING),
     (restart(Operand.VALIDATOR), "n1/restart-validator/2/u-7", "n1", False),
     (restart(Operand.DRA_PLUGIN), "n1/restart-dra-plugin/2/u-7", "n1", False),
     (request(), "n1/request-maintenance/2@new", "n1", True),

@@ -229,6 +229,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         replace(careful(), target=NETWORK),
     ),
     HoldCode.NETWORK_UNSEEN: (a_snapshot(waiting(), operator=an_operator()), replace(careful(), target=NETWORK)),
+    HoldCode.DRA_BY_OPERATOR: (
+        a_snapshot(waiting(dra=a_dra_plugin(is_operators=True)), operator=an_operator()),
+        replace(ALONE, target=Target.of(NEW.version, (Component.DRA_DRIVER, "25.12.0"))),
+    ),
     HoldCode.OPERANDS_BY_POOL: (
         a_snapshot(waiting(), operator=replace(an_operator(), pools=(A_POOL,))),
         replace(ALONE, target=RELEASE),

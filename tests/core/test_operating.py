@@ -17,7 +17,7 @@ from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.step import step_node
 from seatrial.sim.nodes import HEALTHY
 from seatrial.sim.operand_pods import carrying, operand_of, operand_replaced, operand_starts, restarted, with_operands
-from tests.builders import NEW, NOW, a_gpu_pod, a_new_driver, a_node, an_intent, some_orders
+from tests.builders import NEW, NOW, a_dra_plugin, a_gpu_pod, a_new_driver, a_node, an_intent, some_orders
 
 ALL = (
     (Operand.TOOLKIT, "v1.17.8"),
@@ -203,3 +203,38 @@ def test_nothing_more_is_stopped_while_one_that_was_stopped_before_is_leaving() 
     action = step_node(replace(node, facts=gone), some_orders(), NOW).action
     assert isinstance(action, RestartPod)
     assert action.operand is Operand.TOOLKIT
+
+
+def a_node_with_plugin(phase: NodePhase, **changes: Any) -> NodeSeen:
+    """A node that runs the wanted driver, and a DRA plugin that is to be of another version."""
+    fresh = a_dra_plugin(started_at=NOW - 10)
+    node = a_node(phase=phase, driver=a_new_driver(), validator=VALIDATOR, dra=fresh, **changes)
+    facts = with_operands(node.facts, [(Operand.DRA_PLUGIN, "25.8.0")], NOW - 100)
+    return replace(node, facts=carrying(facts, {Component.DRA_DRIVER.value: "25.12.0"}))
+
+
+def test_a_dra_plugin_is_replaced_under_a_cordon() -> None:
+    written = opened(a_node_with_plugin(NodePhase.UPGRADE_REQUIRED))
+    assert isinstance(written, Cordon)
+    assert written.record.phase is NodePhase.POD_RESTART_REQUIRED
+
+
+def test_a_dra_plugin_stays_while_somebody_is_on_the_way_out_with_a_claim() -> None:
+    """Without the plugin the kubelet cannot give the devices back, and the pod would never be gone."""
+    visit = {"record": {"is_restart_only": True, "closed_at": NOW}, "is_cordon_ours": True}
+    leaving = a_gpu_pod(holds_claim=True, is_terminating=True)
+    held = step_node(a_node_with_plugin(NodePhase.POD_RESTART_REQUIRED, pods=(leaving,), **visit), some_orders(), NOW)
+    assert held.action is None
+    assert held.hold is not None
+    assert (held.hold.code, dict(held.hold.params)["pod"]) == (HoldCode.EVICTING, leaving.full_name)
+    staying = replace(leaving, is_terminating=False)
+    action = step_node(
+        a_node_with_plugin(NodePhase.POD_RESTART_REQUIRED, pods=(staying,), **visit), some_orders(), NOW
+    ).action
+    assert isinstance(action, RestartPod)
+    assert (action.operand, action.pod) == (Operand.DRA_PLUGIN, "plugin-n1")
+
+
+def test_a_node_without_a_dra_plugin_has_none_to_move() -> None:
+    node = a_node(phase=NodePhase.UPGRADE_DONE, driver=a_new_driver(), validator=VALIDATOR)
+    assert with_operands(node.facts, [(Operand.DRA_PLUGIN, "25.8.0")]).operands == ()

@@ -69,6 +69,17 @@ def test_of_a_step_of_everything_only_firmware_and_the_platform_stay_by_hand() -
     ]
 
 
+def test_a_dra_driver_is_published_by_itself_beside_a_release_of_the_operator() -> None:
+    dra = change(Component.DRA_DRIVER, "25.12.0", "25.8.0")
+    assert [move.beside for move in moves(leg(DRIVER, OPERATOR, dra))] == [
+        (("gpu_operator", "v25.3.4"),),
+        (("dra_driver", "25.12.0"),),
+        (),
+    ]
+    (alone,) = moves(leg(dra))
+    assert (alone.is_ours, alone.driver) == (True, "550.144.03")
+
+
 PLUGIN = change(Component.DEVICE_PLUGIN, "v0.17.4", "v0.17.1")
 NFD = change(Component.NFD, "v0.17.3", "v0.16.6")
 

@@ -22,7 +22,7 @@ RUNTIME = Operand.TOOLKIT
 
 
 def test_every_operand_has_a_row_in_the_order_of_a_visit() -> None:
-    assert list(VISITS) == sorted((Operand.NETWORK_DRIVER, *APPS.values()), key=ORDER.__getitem__)
+    assert list(VISITS) == sorted((Operand.NETWORK_DRIVER, *APPS.values(), Operand.DRA_PLUGIN), key=ORDER.__getitem__)
 
 
 @pytest.mark.parametrize("is_configured_anew", [False, True])

@@ -60,9 +60,9 @@ BAD = f"{Operand.DEVICE_PLUGIN} {AFTER[Operand.DEVICE_PLUGIN]}"
 HOUR = 3600.0
 
 
-def a_simulated_node(name: str = "n1", **changes: Any) -> NodeSeen:
+def a_simulated_node(name: str = "n1", operands: Mapping[Operand, str] = BEFORE, **changes: Any) -> NodeSeen:
     node = new_node(name, running=OLD, wanted=OLD, gpu_pod_count=1, **changes)
-    return replace(node, facts=with_operands(node.facts, BEFORE.items()))
+    return replace(node, facts=with_operands(node.facts, operands.items()))
 
 
 def facts_of(**changes: Any) -> NodeFacts:
@@ -154,11 +154,13 @@ class Crash(Exception):  # noqa: N818  what happens to a controller, not an erro
 class Story:
     """A world with operands, what was done there, and to whom."""
 
-    def __init__(self, intent: Intent, node_count: int = 4, **settings: Any) -> None:
+    def __init__(
+        self, intent: Intent, node_count: int = 4, node: Callable[[str], NodeSeen] = a_simulated_node, **settings: Any
+    ) -> None:
         operator = outer.cluster_policy(OLD.version)
         parts = tuple((COMPONENTS[operand].value, text) for operand, text in BEFORE.items())
         operator = replace(operator, carriers=tuple(replace(each, parts=parts) for each in operator.carriers))
-        nodes = [a_simulated_node(f"n{number}") for number in range(1, node_count + 1)]
+        nodes = [node(f"n{number}") for number in range(1, node_count + 1)]
         self.world = World(nodes, intent, **({"outside": Outside(operator=operator)} | settings))
         self.acts: list[Action] = []
         self.crashes_before: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from seatrial.sim import releases
 from seatrial.sim.acts import Refused
 from seatrial.sim.outside import CLUSTER_POLICY, GateFate, Outside, apply, cluster_policy, commit, is_synced
 from tests.builders import OLD, an_intent
-from tests.sim.test_operand_pods import Story, careful, versions
+from tests.sim.test_operand_pods import Story, a_simulated_node, careful, versions
 
 HOLDER = Holder(
     component=Component.GPU_OPERATOR, resource="HelmRelease/nvidia/gpu", version="v25.3.4", resource_version="7"
@@ -136,3 +137,37 @@ def test_a_crash_between_any_two_writes_changes_nothing_about_the_end(crash: int
     story.crashes_before = crash
     story.play()
     assert (story.phase, running(story)) == (RolloutPhase.DONE, [AFTER] * 4)
+
+
+def a_story_of_plugins(**settings: Any) -> Story:
+    """Four nodes with a DRA plugin of a chart of its own, and a rollout of its next release."""
+    facts = cluster_policy(OLD.version)
+    carriers = tuple(replace(each, parts=(("dra_driver", "25.8.0"),)) for each in facts.carriers)
+    holder = Holder(component=Component.DRA_DRIVER, resource="HelmRelease/dra/dra", version="25.8.0")
+    release = Release(component=Component.DRA_DRIVER, version="25.8.0")
+    operator = replace(facts, carriers=carriers, releases=(release,), holders=(holder,))
+    target = Target.of(OLD.version, (Component.DRA_DRIVER, "25.12.0"))
+    intent = an_intent(parallel_max=2, unavailable_max=4, target=target, campaign=careful())
+    old = {Operand.DRA_PLUGIN: "25.8.0"}
+    node = partial(a_simulated_node, operands=old, has_dra=True)
+    return Story(intent, node=node, outside=Outside(operator=operator), **settings)
+
+
+def plugins(story: Story) -> list[str]:
+    return [versions(node.facts)[Operand.DRA_PLUGIN] for node in story.world.nodes.values()]
+
+
+def test_plugins_of_a_release_move_on_the_canary_first_and_then_in_waves() -> None:
+    story = a_story_of_plugins()
+    story.until(RolloutPhase.WAVING)
+    assert plugins(story) == ["25.12.0", *["25.8.0"] * 3]
+    story.play()
+    assert (story.phase, plugins(story)) == (RolloutPhase.DONE, ["25.12.0"] * 4)
+    assert {tuple(story.restarts(name)) for name in story.world.nodes} == {(Operand.DRA_PLUGIN,)}
+
+
+def test_plugins_of_a_release_that_fails_a_gate_go_back() -> None:
+    story = a_story_of_plugins(gate_fates={"smoke": GateFate(fails_on=f"{Operand.DRA_PLUGIN} 25.12.0")})
+    story.play()
+    assert (story.phase, plugins(story)) == (RolloutPhase.REVERTED, ["25.8.0"] * 4)
+    assert [story.restarts(name) for name in ("n2", "n3", "n4")] == [[], [], []]

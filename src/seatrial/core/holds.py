@@ -33,6 +33,7 @@ class HoldCode(StrEnum):
     KUEUE_UNSEEN = "kueue-unseen"
     NETWORK_DELEGATED = "network-delegated"
     NETWORK_UNSEEN = "network-unseen"
+    DRA_BY_OPERATOR = "dra-by-operator"
     LEAVING = "leaving"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"

@@ -43,12 +43,14 @@ def rbac(
 
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
     name that cannot be a namespace's is a ValueError. To restart plugins that others made stale (`has_rerolls`) it
-    has to see the DaemonSets of both. Rollouts with a canary (`has_campaigns`) need some more, of which the right to
-    make Jobs is granted where gates run. To ask jobs to save their work it has to patch their pods, which is granted
-    where they run (`checkpoint_namespaces`) and nowhere else. A controller that audits (`has_audits`) lists more than
-    it watches. To suspend Workloads of Kueue (`has_kueue`) it has to see and patch them. One whose rollouts bring
-    releases of operators (`has_releases`) sees the operators' Deployments, and may write what deploys them.
-    Those that move the network driver (`has_network`) need rights where the Network Operator runs.
+    has to see the DaemonSets of both; to bring releases of the DRA driver (`has_releases`) those of that.
+
+    Rollouts with a canary (`has_campaigns`) need some more, of which the right to make Jobs is granted where gates run.
+    To ask jobs to save their work it has to patch their pods, which is granted where they run (`checkpoint_namespaces`)
+    and nowhere else. A controller that audits (`has_audits`) lists more than it watches. To suspend Workloads of Kueue
+    (`has_kueue`) it has to see and patch them. One whose rollouts bring releases of operators (`has_releases`) sees the
+    operators' Deployments, and may write what deploys them. Those that move the network driver (`has_network`) need
+    rights where the Network Operator runs.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     asking = _read("rbac-checkpoint.yaml")
@@ -56,8 +58,9 @@ def rbac(
     dra_namespaces = sorted(set(dra_namespaces))
     dra = _read("rbac-dra.yaml")
     parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in dra_namespaces]
-    sets, seen_in = _read("rbac-dra-sets.yaml"), sorted({*dra_namespaces, operator_namespace}) if has_rerolls else []
-    parts += [_in_namespace(sets, DRA_NAMESPACE, namespace) for namespace in seen_in]
+    seen_in = {operator_namespace, *dra_namespaces} if has_rerolls else {*dra_namespaces} if has_releases else set()
+    sets = _read("rbac-dra-sets.yaml")
+    parts += [_in_namespace(sets, DRA_NAMESPACE, namespace) for namespace in sorted(seen_in)]
     campaign = _in_namespace(_read("rbac-campaign.yaml"), GATES_NAMESPACE, gates_namespace)
     parts += [campaign] if has_campaigns else []
     parts += [_read("rbac-audit.yaml")] if has_audits else []

@@ -121,7 +121,8 @@ def _restart(node: NodeSeen, act: RestartPod) -> NodeSeen | Refused:
                 return replace(node, facts=operand_pods.with_validator(facts, leaving))
         case Operand.DRA_PLUGIN:
             if _is_meant(facts.dra, act) and facts.dra is not None:
-                return replace(node, facts=replace(facts, dra=replace(facts.dra, is_terminating=True)))
+                leaving_plugin = replace(facts.dra, is_terminating=True)
+                return replace(node, facts=operand_pods.with_plugin(facts, leaving_plugin))
         case _:
             found = next((each.pod for each in facts.operands if each.operand is act.operand), None)
             if _is_meant(found, act):

@@ -1,9 +1,9 @@
 """What befalls the operands around the driver of a simulated node: replaced, started, restarted with the driver.
 
 Law of this file: a DaemonSet is OnDelete, so a pod of another revision stays until somebody takes it away; whatever
-makes a pod anew takes the newest template, be it a visit, a reload of the driver or a neighbour. The validator is an
-operand like the others, and it is seen in two places: both are changed here. What resources say of operands is here
-as well. Tests: tests/sim/test_operand_pods.py
+makes a pod anew takes the newest template, be it a visit, a reload of the driver or a neighbour. The validator and the
+DRA plugin are operands like the others, each seen in two places: both are changed here. What resources say of operands
+is here as well. Tests: tests/sim/test_operand_pods.py
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandPod, OperandSeen
 from seatrial.core.model.seen.operators import ON_DELETE, Carrier, NetworkFacts, OperatorFacts
-from seatrial.core.model.seen.pods import ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, ValidatorPod
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.node.progress import is_policy
 from seatrial.sim.nodes import Fate, successor_of, touched
@@ -41,7 +41,7 @@ def operand_of(node: str, operand: Operand, version: str, at: ApiInstant) -> Ope
 def with_operands(facts: NodeFacts, operands: Iterable[tuple[Operand, str]], at: ApiInstant = 0.0) -> NodeFacts:
     """A node with operands of these versions around its driver; the validator is the one it has."""
     seen = tuple(operand_of(facts.name, operand, version, at) for operand, version in operands)
-    return with_validator(replace(facts, operands=seen), facts.validator)
+    return with_plugin(with_validator(replace(facts, operands=seen), facts.validator), facts.dra)
 
 
 def with_validator(facts: NodeFacts, validator: ValidatorPod | None) -> NodeFacts:
@@ -49,6 +49,30 @@ def with_validator(facts: NodeFacts, validator: ValidatorPod | None) -> NodeFact
     return replace(
         facts, validator=validator, operands=tuple(_as_validator(each, validator) for each in facts.operands)
     )
+
+
+def with_plugin(facts: NodeFacts, plugin: DraPlugin | None) -> NodeFacts:
+    """A node with this DRA plugin, wherever it is looked at; one without any has nothing to move."""
+    operands = facts.operands
+    if plugin is None:
+        operands = tuple(each for each in operands if each.operand is not Operand.DRA_PLUGIN)
+    return replace(facts, dra=plugin, operands=tuple(_as_plugin(each, plugin) for each in operands))
+
+
+def _as_plugin(seen: OperandSeen, plugin: DraPlugin | None) -> OperandSeen:
+    if seen.operand is not Operand.DRA_PLUGIN or seen.pod is None or plugin is None:
+        return seen
+    pod = replace(
+        seen.pod,
+        namespace=plugin.namespace,
+        name=plugin.name,
+        uid=plugin.uid,
+        is_ready=plugin.is_ready,
+        is_terminating=plugin.is_terminating,
+    )
+    if plugin.uid != seen.pod.uid:  # another pod is of the newest template
+        pod = replace(pod, revision=seen.wanted, version=seen.version)
+    return replace(seen, pod=pod)
 
 
 def _as_validator(seen: OperandSeen, validator: ValidatorPod | None) -> OperandSeen:
@@ -218,8 +242,8 @@ def remade_with_driver(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
 
 
 def _own(facts: NodeFacts) -> tuple[OperandSeen, ...]:
-    """All but the validator, which has reactions of its own."""
-    return tuple(each for each in facts.operands if each.operand is not Operand.VALIDATOR)
+    """All but the validator and the DRA plugin, which have reactions of their own."""
+    return tuple(each for each in facts.operands if each.operand not in (Operand.VALIDATOR, Operand.DRA_PLUGIN))
 
 
 def _made_anew(facts: NodeFacts, which: tuple[OperandSeen, ...], at: ApiInstant) -> NodeFacts:

@@ -143,7 +143,7 @@ def dra_plugin_replaced(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeF
     if plugin is None or not plugin.is_terminating:
         return None
     fresh = DraPlugin(namespace=plugin.namespace, name=plugin.name, uid=successor_of(plugin.uid))
-    return replace(facts, dra=fresh)
+    return operand_pods.with_plugin(facts, fresh)
 
 
 def dra_plugin_starts(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
@@ -154,7 +154,8 @@ def dra_plugin_starts(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts
     if driver is None or not is_usable(driver):
         return None
     published = facts.published if fate.is_dra_deaf else (driver.version,)
-    return replace(facts, dra=replace(plugin, is_ready=True, started_at=at), published=published)
+    started = replace(plugin, is_ready=True, started_at=at)
+    return replace(operand_pods.with_plugin(facts, started), published=published)
 
 
 def maintenance_begins(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:

@@ -37,14 +37,25 @@ BEFORE: Final[Mapping[Operand, str]] = {
     Operand.DEVICE_PLUGIN: "v0.17.1",
     Operand.EXPORTER: "4.2.3-4.1.1-ubuntu22.04",
     Operand.VALIDATOR: "v25.3.0",
+    Operand.DRA_PLUGIN: "25.8.0",
 }
 AFTER: Final[Mapping[Operand, str]] = {
     Operand.TOOLKIT: "v1.18.1",
     Operand.DEVICE_PLUGIN: "v0.18.1",
     Operand.EXPORTER: "4.4.2-4.7.0-ubuntu22.04",
     Operand.VALIDATOR: "v25.10.1",
+    Operand.DRA_PLUGIN: "25.12.0",
 }
+MOVED: Final[tuple[tuple[Operand, ...], ...]] = (
+    tuple(BEFORE),
+    (Operand.TOOLKIT, Operand.VALIDATOR),
+    (Operand.EXPORTER,),
+    (Operand.EXPORTER, Operand.DRA_PLUGIN),
+)
+"""What may be due together."""
 BY_HAND: Final = "operand deleted by hand"
+SEEN_TWICE: Final = (Operand.VALIDATOR, Operand.DRA_PLUGIN)
+"""Operands whose pods have reactions of their own; people delete others here."""
 
 
 def run_operands(seed: int, begin: Begin, *, node_count: int = NODE_COUNT) -> Ending:
@@ -82,7 +93,14 @@ class OperandPlay(Play):
 
     def _draw(self, chance: random.Random, node_count: int) -> tuple[World, dict[str, list[str]]]:
         nodes, fates = draw_fleet(chance, node_count, self._badness)
-        self._moved = chance.choice([tuple(BEFORE), (Operand.TOOLKIT, Operand.VALIDATOR), (Operand.EXPORTER,)])
+        self._moved = chance.choice(
+            [
+                tuple(BEFORE),
+                (Operand.TOOLKIT, Operand.VALIDATOR),
+                (Operand.EXPORTER,),
+                (Operand.EXPORTER, Operand.DRA_PLUGIN),
+            ]
+        )
         self._has_new_driver = chance.random() < 0.4
         for node in nodes:
             drawn = [
@@ -120,7 +138,7 @@ class OperandPlay(Play):
         chance = random.Random(f"hands {self._seed}")  # noqa: S311  a simulation, not a secret
         for name in self.world.nodes:
             if chance.random() < BEHAVIOURS[BY_HAND].chance * self._badness:
-                operand = chance.choice([each for each in self._moved if each is not Operand.VALIDATOR])
+                operand = chance.choice([each for each in self._moved if each not in SEEN_TWICE])
                 self._at(chance.uniform(0, self._storm_ends_at), partial(self._delete, name, operand))
 
     def _delete(self, name: str, operand: Operand) -> None:

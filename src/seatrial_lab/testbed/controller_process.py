@@ -28,13 +28,18 @@ PATIENT_SECONDS: Final = 30
 
 
 def controller_rules(
-    *, has_campaigns: bool = False, has_network: bool = False, gates_namespace: str = manifests.HOME
+    *,
+    has_campaigns: bool = False,
+    has_network: bool = False,
+    has_releases: bool = False,
+    gates_namespace: str = manifests.HOME,
 ) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """The rules of the shipped manifests: those for the whole cluster, and those per namespace."""
     rights = manifests.rbac(
         dra_namespaces=[dra.NAMESPACE],
         has_campaigns=has_campaigns,
         has_network=has_network,
+        has_releases=has_releases,
         gates_namespace=gates_namespace,
     )
     objects = [item for item in yaml.safe_load_all(rights) if item and item["kind"] in ROLES]
@@ -69,11 +74,15 @@ def identity(
     *,
     has_campaigns: bool = False,
     has_network: bool = False,
+    has_releases: bool = False,
     gates_namespace: str = manifests.HOME,
 ) -> Path:
     """A kubeconfig of a ServiceAccount that may do what the shipped manifests say, and nothing else."""
     cluster, by_namespace = controller_rules(
-        has_campaigns=has_campaigns, has_network=has_network, gates_namespace=gates_namespace
+        has_campaigns=has_campaigns,
+        has_network=has_network,
+        has_releases=has_releases,
+        gates_namespace=gates_namespace,
     )
     return plane.service_account("seatrial", name, cluster_rules=cluster, namespaced_rules=by_namespace)
 

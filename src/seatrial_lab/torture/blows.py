@@ -173,7 +173,7 @@ def reject(remote: Path) -> Undo:
     hook = remote / "hooks" / "pre-receive"
     hook.write_text(REJECTING, encoding="utf-8")
     hook.chmod(0o755)
-    return hook.unlink
+    return lambda: hook.unlink(missing_ok=True)  # two such faults may overlap
 
 
 def _rewrite(play: Play, blow: Blow) -> Undo:

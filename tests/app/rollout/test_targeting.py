@@ -78,9 +78,9 @@ def test_without_a_matrix_operands_are_those_that_were_named_and_they_are_judged
         read(spec)
 
 
-def test_a_dra_driver_is_refused_with_the_reason_why_no_node_could_go_first() -> None:
-    with pytest.raises(CalledWrongly, match="dra_driver: no node can go first with it: under a GPUCluster"):
-        read({"target": {"driver": "580.105.08", "dra_driver": "25.8.0"}})
+def test_a_dra_driver_of_its_own_chart_is_a_component_like_others() -> None:
+    found = read({"target": {"driver": "580.105.08", "dra_driver": "25.12.0"}})
+    assert found.beside == (("dra_driver", "25.12.0"),)
 
 
 def test_a_file_that_names_its_target_names_all_of_it(tmp_path: Path) -> None:

@@ -125,10 +125,10 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     import msgspec
 
     from seatrial.adapters.kube.reading import table
+    from seatrial.adapters.kube.reading.fleet import governed_of
     from seatrial.adapters.kube.reading.leader import leader_of
     from seatrial.adapters.kube.reading.watching import FleetObserver
     from seatrial.adapters.kube.shapes import models
-    from seatrial.core.compat.matrix import Component
 
     faults: list[str] = []
     async with cluster.client() as client:
@@ -137,7 +137,8 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
         leader = await leader_of(client)
         # Whether operands roll by themselves matters to who moves some, and only they need the right to see it.
         rows = (*table.FLEET, table.DAEMON_SETS) if len(rollout.spec.target) > 1 else table.FLEET
-        rows = (*rows, *table.NETWORK) if Component.MOFED in rollout.spec.target else rows
+        brought = (row for each in governed_of(rollout) for row in table.BROUGHT.get(each, ()))
+        rows = (*rows, *brought)
         observing = FleetObserver(client, rows, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
@@ -255,7 +256,7 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
 def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
     """What moves with the driver, or around it, and what each takes from the users of a node."""
     from seatrial.core.model.seen.operands import COMPONENTS
-    from seatrial.core.model.seen.releases import CHARTS
+    from seatrial.core.model.seen.releases import CHARTS, ON_NODES
     from seatrial.core.node.progress import carriers_for
     from seatrial.core.node.visiting import VISITS
 
@@ -265,6 +266,7 @@ def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
     for component in target.components:
         if component in CHARTS:
             yield from _release_moves(component, target.version_of(component), carried.get(component.value, ""))
+        if component in CHARTS and component not in ON_NODES:
             continue
         operands = [operand for operand, part in COMPONENTS.items() if part is component]
         for operand in [each for each in operands if each in there] or operands[:1]:

@@ -104,18 +104,16 @@ def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | No
 def _plain(driver: str, on: date, more_facts: Sequence[str], beside: tuple[tuple[str, str], ...] = ()) -> RolloutTarget:
     from seatrial.app.matrix import knowing
     from seatrial.app.matrix.judging import CheckReport, Found
-    from seatrial.core.compat.matrix import Component, Stack
+    from seatrial.core.compat.matrix import Stack
     from seatrial.core.compat.rules import check_stack
     from seatrial.core.compat.versions import DriverVersion, VersionInvalid
-    from seatrial.core.model.target import NOT_MOVED, PUBLISHED
+    from seatrial.core.model.target import PUBLISHED
 
     try:
         DriverVersion.parse(driver)
     except VersionInvalid as err:
         raise CalledWrongly(f"the driver to upgrade to: {err}") from err
     unknown = next((name for name, _ in beside if name not in PUBLISHED), "")
-    if unknown in NOT_MOVED:
-        raise CalledWrongly(f"{unknown}: {NOT_MOVED[Component(unknown)]}")
     if unknown:
         known = ", ".join(each.value for each in PUBLISHED)
         raise CalledWrongly(f"{unknown} does not move with a driver; what does: {known}.")

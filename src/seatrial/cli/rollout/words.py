@@ -45,12 +45,9 @@ def component(text: str) -> tuple[str, str]:
     """A component and its version, from `container_toolkit=v1.18.1` or `gpu_operator=v25.10.0`."""
     from seatrial.core.compat import versions
     from seatrial.core.compat.matrix import SCHEMES, Component
-    from seatrial.core.model.target import NOT_MOVED, PUBLISHED
+    from seatrial.core.model.target import PUBLISHED
 
     name, _, version = text.partition("=")
-    if name in NOT_MOVED:
-        why = NOT_MOVED[Component(name)].removesuffix(".")  # whoever tells it ends the sentence
-        raise argparse.ArgumentTypeError(f"{name}: {why}")
     if name not in PUBLISHED or not version:
         names = ", ".join(each.value for each in PUBLISHED)
         raise argparse.ArgumentTypeError(

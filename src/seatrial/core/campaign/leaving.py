@@ -54,6 +54,7 @@ NO_MATTER: Final = frozenset(
         HoldCode.OPERANDS_BY_POOL,
         HoldCode.NETWORK_DELEGATED,
         HoldCode.NETWORK_UNSEEN,
+        HoldCode.DRA_BY_OPERATOR,
         HoldCode.KUEUE_UNSEEN,
     }
 )

@@ -47,6 +47,7 @@ STOPS: Final = (
     HoldCode.KUEUE_UNSEEN,
     HoldCode.NETWORK_DELEGATED,
     HoldCode.NETWORK_UNSEEN,
+    HoldCode.DRA_BY_OPERATOR,
     HoldCode.STALE_VIEW,
     HoldCode.JOURNAL_UNWRITABLE,
     HoldCode.TARGET_NOT_PUBLISHED,
@@ -63,6 +64,9 @@ FREEZING: Final = frozenset(
     }
 )
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+DRA_STRATEGY: Final = "kubeletPlugin.updateStrategy.type in the values of the DRA driver's chart"
+_APART: Final = frozenset({Component.MOFED, Component.DRA_DRIVER})
+"""Components that do not come from a ClusterPolicy."""
 CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
 """Stops under which the nodes are somebody else's to open and to close."""
 
@@ -118,8 +122,10 @@ def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hol
         return None
     if Component.MOFED in components and (unseen := _why_no_network(seen, intent)) is not None:
         return unseen
+    if Component.DRA_DRIVER in components and any(by(seen.nodes, _is_dra_operators)):
+        return hold(intent.rollout, HoldCode.DRA_BY_OPERATOR)
     named = ", ".join(component.value for component in components)
-    if operator.pools and any(component is not Component.MOFED for component in components):
+    if operator.pools and any(component not in _APART for component in components):
         return hold(intent.rollout, HoldCode.OPERANDS_BY_POOL, components=named)
     mover = mover_of(mode_of(seen.rollout.campaign, intent.campaign, operator))
     if intent.campaign is not None and not mover.moves_operands:
@@ -128,11 +134,18 @@ def _why_not_one_by_one(seen: Snapshot, intent: Intent, *, is_free: bool) -> Hol
     # A release's own Deployment may be faster than what tells DaemonSets to wait: it has to be told before.
     is_release = Component.GPU_OPERATOR in components
     if intent.campaign is not None and intent.campaign.sets_on_delete and not is_release:
-        rolling = [operand for operand in rolling if _is_out(seen, intent, operand)]
+        rolling = [each for each in rolling if each is Operand.DRA_PLUGIN or _is_out(seen, intent, each)]
     if not rolling:
         return None
     who = ", ".join(operand.value for operand in rolling)
-    return hold(intent.rollout, HoldCode.ROLLS_BY_ITSELF, operands=who, resource=operator.kind or "the ClusterPolicy")
+    is_plugin = rolling == [Operand.DRA_PLUGIN]
+    where = DRA_STRATEGY if is_plugin else f"spec.daemonsets.updateStrategy in {operator.kind or 'the ClusterPolicy'}"
+    return hold(intent.rollout, HoldCode.ROLLS_BY_ITSELF, operands=who, where=where)
+
+
+def _is_dra_operators(node: NodeSeen) -> bool:
+    """Whether the DRA plugin of a node is the GPU Operator's own."""
+    return node.facts.dra is not None and node.facts.dra.is_operators
 
 
 def _why_no_network(seen: Snapshot, intent: Intent) -> Hold | None:

@@ -13,7 +13,7 @@ Tests: tests/core/test_target.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Self, cast
 
@@ -21,18 +21,15 @@ from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import OPERANDS, SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, Version
 
-PUBLISHED: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR, *OPERANDS, Component.MOFED)
+PUBLISHED: Final = (
+    Component.GPU_OPERATOR,
+    Component.NETWORK_OPERATOR,
+    *OPERANDS,
+    Component.MOFED,
+    Component.DRA_DRIVER,
+)
 """What a rollout can move beside the driver, by publishing it: the whole release of an operator, operands of the GPU
-Operator, or the network driver, which the other one brings."""
-NOT_MOVED: Final[Mapping[Component, str]] = {
-    Component.DRA_DRIVER: (
-        "no node can go first with it: under a GPUCluster the GPU Operator replaces the DRA plugins of all nodes at "
-        "once (RollingUpdate 100 %, whatever is set), and a chart of its own is upgraded by whoever deploys it. "
-        "Upgrade it beside a rollout; a visit restarts a plugin that is older than its driver, and so does "
-        "`seatrial dra`."
-    ),
-}
-"""Why a component of nodes is moved by no rollout, where people would ask."""
+Operator, the network driver, which the other one brings, or a release of the DRA driver's own chart."""
 _BY_HAND: Final = " by hand"
 
 

@@ -17,6 +17,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.node.lack import Lack
 
 
@@ -48,9 +49,9 @@ def why_not_fresh(
         yield Lack(HoldCode.DRA_VERSION_WRONG, {"published": ", ".join(others), "wanted": wanted})
 
 
-def is_unpreparing(facts: NodeFacts) -> bool:
-    """Whether a pod is on its way out that may need the DRA plugin for that: without it, it would never be gone."""
-    return any(pod.is_terminating and pod.holds_claim for pod in facts.pods)
+def unpreparing(facts: NodeFacts) -> tuple[Pod, ...]:
+    """The pods on their way out that may need the DRA plugin for that: without it, they would never be gone."""
+    return tuple(pod for pod in facts.pods if pod.is_terminating and pod.holds_claim)
 
 
 def is_same_version(one: str, other: str) -> bool:

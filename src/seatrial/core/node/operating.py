@@ -1,10 +1,12 @@
 """The operands of a node in its visit: one after another, in the order of their dependencies, each up before the next.
 
     network driver ─▶ driver ─▶ toolkit ─▶ device plugin ─▶ discovery ─▶ DCGM, exporter ─▶ MIG manager ─▶ validator
+                                                                                             ─▶ DRA plugin
 
 Law of this file: a step restarts one pod, or says what is waited for; what it takes from users is in visiting.py, and
 what has to leave or be closed for it comes before. The validator comes last, also where it is of the wanted revision
-already: what it has proven was so before. Tests: tests/core/test_operating.py
+already: what it has proven was so before. It proves nothing of the DRA plugin, which follows it.
+Tests: tests/core/test_operating.py
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.operands import Operand, OperandSeen
-from seatrial.core.node import clearing, visiting
+from seatrial.core.node import clearing, fresh, visiting
 from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.visiting import VISITS, Takes
@@ -79,11 +81,20 @@ def step_operands(node: NodeSeen, deadline: Instant, now: Instant) -> Step | Non
     leaving = next((each for each in node.facts.operands if each.pod is not None and each.pod.is_terminating), None)
     for operand in node.facts.operands:
         if operand.is_old and leaving is None:
-            return _restart(node, operand)
+            return _before_plugin(node, operand, deadline, now) or _restart(node, operand)
         lack = why_down(leaving or operand)
         if lack is not None:
             return wait(node, lack.code, deadline, FailureCode.OPERAND_TIMEOUT, now, params=lack.params)
     return _step_proving(node)
+
+
+def _before_plugin(node: NodeSeen, operand: OperandSeen, deadline: Instant, now: Instant) -> Step | None:
+    """The wait for pods that are on their way out and give their claims back through the plugin; None without any."""
+    pods = fresh.unpreparing(node.facts) if operand.operand is Operand.DRA_PLUGIN else ()
+    if not pods:
+        return None
+    failure = FailureCode.OPERAND_TIMEOUT
+    return wait(node, HoldCode.EVICTING, deadline, failure, now, pod=pods[0].full_name, count=len(pods))
 
 
 def why_down(operand: OperandSeen) -> Lack | None:

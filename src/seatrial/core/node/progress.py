@@ -19,7 +19,7 @@ from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.operands import COMPONENTS, Operand, OperandSeen
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
-from seatrial.core.model.seen.releases import CHARTS
+from seatrial.core.model.seen.releases import CHARTS, ON_NODES
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.node.phases import is_under_way
 
@@ -161,7 +161,7 @@ def _of(facts: NodeFacts, component: str, others: Parts) -> list[OperandSeen]:
     A release of the GPU Operator shows in the validator, which has its version unless the target names another for it;
     one whose image tells no version says nothing. Other operators have no pod that would show theirs.
     """
-    if component in CHARTS:
+    if component in CHARTS and component not in ON_NODES:
         is_shown = component == Component.GPU_OPERATOR and Component.VALIDATOR not in dict(others)
         return [each for each in facts.operands if is_shown and each.operand is Operand.VALIDATOR and each.version]
     return [each for each in facts.operands if COMPONENTS.get(each.operand) == component]

@@ -398,7 +398,7 @@ def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | Non
         if now < record.entered_at + VALIDATOR_SECONDS:
             return None
         operand, pod = Operand.VALIDATOR, (facts.validator.namespace, facts.validator.name, facts.validator.uid)
-    elif code is HoldCode.DRA_PLUGIN_STALE and facts.dra is not None and not fresh.is_unpreparing(facts):
+    elif code is HoldCode.DRA_PLUGIN_STALE and facts.dra is not None and not fresh.unpreparing(facts):
         operand, pod = Operand.DRA_PLUGIN, (facts.dra.namespace, facts.dra.name, facts.dra.uid)
     else:
         return None

@@ -1,7 +1,7 @@
 """What a visit takes from the users of a node, by what has to be restarted there: one table for machine and impact.
 
     nothing     a restart, under everybody's feet: monitors, discovery, the validator
-    a cordon    nobody new comes meanwhile: the toolkit, which restarts the runtime, and the device plugin
+    a cordon    nobody new comes meanwhile: the toolkit, which restarts the runtime, the device and the DRA plugin
     eviction    whoever uses a GPU leaves first: the driver, and a daemon that its clients do not outlive
     a drain     everybody leaves first whom a drain takes: the network driver, for nobody can tell who uses the network
 
@@ -97,6 +97,12 @@ VISITS: Final[Mapping[Operand, Visit]] = {
     Operand.STATUS_EXPORTER: Visit(takes=Takes.NOTHING, action="Is replaced", impact="No pod is touched"),
     Operand.VALIDATOR: Visit(
         takes=Takes.NOTHING, action="Is replaced last; proves what runs now", impact="No pod is touched"
+    ),
+    Operand.DRA_PLUGIN: Visit(
+        takes=Takes.CORDON,
+        action="Is replaced under a cordon, once no pod with a claim is terminating; publishes the GPUs again",
+        impact="Running pods keep their devices; claims are neither prepared nor given back meanwhile",
+        loses=(Loss.NEW_PODS, Loss.CLAIMS),
     ),
 }
 """By operand, in the order in which a visit restarts them; the driver has a machine of its own (impact.DRIVER_ROWS)."""

@@ -56,6 +56,8 @@ ACTS_IN: Final = {
     Cordon: frozenset({NodePhase.CORDON_REQUIRED, NodePhase.UPGRADE_REQUIRED, NodePhase.POD_RESTART_REQUIRED}),
 }
 """In which phase each act that takes something away, or asks for it, may happen."""
+FOLLOWING: Final = frozenset({Operand.VALIDATOR, Operand.DRA_PLUGIN})
+"""Operands that restart as they are, too: after a driver, or whatever else they have to be younger than."""
 VISITING: Final = frozenset({NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED})
 """The phases of a visit in which pods are restarted."""
 
@@ -87,11 +89,11 @@ def visited(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Brea
             yield breach("visited", action.node, f"{action.operand} restarts outside a visit")
         found = next((each for each in facts.operands if each.operand is action.operand), None)
         is_due = found is not None and found.is_old and found.pod is not None and found.pod.uid == action.uid
-        if not is_due and action.operand is not Operand.VALIDATOR:
+        if not is_due and action.operand not in FOLLOWING:
             yield breach("visited", action.node, f"{action.operand} restarts, and runs what is wanted")
         is_anew = found is not None and found.is_configured_anew
         needed = takes_of(action.operand, is_configured_anew=is_anew, evicts_for_runtime=intent.evicts_for_runtime)
-        if needed >= Takes.CORDON and not facts.is_cordoned:
+        if needed >= Takes.CORDON and not facts.is_cordoned and (is_due or action.operand not in FOLLOWING):
             yield breach("visited", action.node, f"{action.operand} restarts without a cordon")
         if needed >= Takes.EVICTION:
             drain = intent.policy_for(facts).drain

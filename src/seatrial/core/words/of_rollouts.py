@@ -64,8 +64,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.ROLLS_BY_ITSELF: says(
         "the DaemonSets of {operands} replace their pods on every node automatically (RollingUpdate), so no node could "
         "go first",
-        "Set spec.daemonsets.updateStrategy to OnDelete in {resource}: that alone restarts nothing. A rollout with "
-        "spec.publish.setOnDelete does so itself, unless it brings a release of the operator: that needs it before.",
+        "Set {where} to OnDelete: that alone restarts nothing. A rollout with spec.publish.setOnDelete does so itself "
+        "in a ClusterPolicy, unless it brings a release of the operator: that needs it before.",
     ),
     HoldCode.OPERANDS_DELEGATED: says(
         "NVIDIA's upgrade controller moves the nodes, and it moves drivers only, not {components}",
@@ -81,6 +81,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "no network driver is seen that could be moved: {missing}",
         "Check `kubectl get nicclusterpolicies` and the pods in nvidia-network-operator; or leave mofed out of "
         "spec.target.",
+    ),
+    HoldCode.DRA_BY_OPERATOR: says(
+        "the GPU Operator itself brings the DRA driver here (a GPUCluster): it replaces the plugins of all nodes at "
+        "once, whatever is set, so no node could go first",
+        "Leave dra_driver out of spec.target: that release of the operator brings its own. A DRA driver from a chart "
+        "of its own can be moved node by node.",
     ),
     HoldCode.OPERANDS_BY_POOL: says(
         "drivers come from NVIDIADriver resources here, and {components} from the ClusterPolicy: one rollout cannot "

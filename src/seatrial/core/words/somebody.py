@@ -23,6 +23,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.KUEUE_UNSEEN,
         HoldCode.NETWORK_DELEGATED,
         HoldCode.NETWORK_UNSEEN,
+        HoldCode.DRA_BY_OPERATOR,
         HoldCode.JOURNAL_UNWRITABLE,
         HoldCode.TARGET_NOT_PUBLISHED,
         HoldCode.AFTER_UNDONE,

@@ -28,19 +28,21 @@ CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
 # What a claim on the devices of each driver asks for.
 DEVICE_CLASSES: Final = {GPU_DRIVER: GPU_DRIVER, COMPUTE_DOMAIN_DRIVER: CHANNEL_CLASS}
 CHANNEL_COUNT: Final = 4
+ALL_AT_ONCE: Final = {"maxUnavailable": "100%"}
 # Over a second: times are whole seconds, and a plugin that starts after its driver is Ready must show a later one.
 READY_SECONDS: Final = 1.1
-IMAGE: Final = "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.12.0"
+IMAGE: Final = "nvcr.io/nvidia/k8s-dra-driver-gpu"
+VERSION: Final = "v25.12.0"
 
 
-def shared_objects() -> list[Object]:
+def shared_objects(version: str = VERSION, strategy: str = "RollingUpdate") -> list[Object]:
     """Return what there is once in a cluster: namespace, DeviceClasses, and the kubelet plugin's DaemonSet."""
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         manifests.service_account(DAEMON_SET, NAMESPACE),
         _device_class(GPU_DRIVER, GPU_DRIVER, "gpu"),
         _device_class(CHANNEL_CLASS, COMPUTE_DOMAIN_DRIVER, "channel"),
-        _plugin_daemon_set(),
+        _plugin_daemon_set(version, strategy),
     ]
 
 
@@ -92,10 +94,10 @@ def _device_class(name: str, driver: str, kind: str) -> Object:
     }
 
 
-def _plugin_daemon_set() -> Object:
+def _plugin_daemon_set(version: str, strategy: str) -> Object:
     chosen = {"app.kubernetes.io/name": "nvidia-dra-driver-gpu", **COMPONENT_LABELS}
     mounts = [{"name": "driver-root", "mountPath": settings.KERNEL}]
-    privileged = {"image": IMAGE, "securityContext": {"privileged": True}, "volumeMounts": mounts}
+    privileged = {"image": f"{IMAGE}:{version}", "securityContext": {"privileged": True}, "volumeMounts": mounts}
     driver_root = {"path": settings.KERNEL, "type": "DirectoryOrCreate"}
     return {
         "apiVersion": "apps/v1",
@@ -103,7 +105,7 @@ def _plugin_daemon_set() -> Object:
         "metadata": {"name": DAEMON_SET, "namespace": NAMESPACE, "labels": chosen},
         "spec": {
             "selector": {"matchLabels": chosen},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
+            "updateStrategy": {"type": strategy, "rollingUpdate": None if strategy == "OnDelete" else ALL_AT_ONCE},
             "template": {
                 "metadata": {
                     "labels": chosen | {manifests.OPERAND_LABEL: OPERAND},

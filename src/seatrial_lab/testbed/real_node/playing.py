@@ -30,7 +30,7 @@ def all_images(programs: settings.Programs, *, driver_versions: Iterable[str]) -
         consumers.IMAGE: "forever",
         manifests.OPERAND_IMAGE: "forever",
         manifests.VALIDATOR_IMAGE: "validator",
-        dra.IMAGE: "dra-plugin",
+        f"{dra.IMAGE}:{dra.VERSION}": "dra-plugin",
     }
     return [
         *(images.Image(name=name, layers=(common,), entrypoint=_entry(script)) for name, script in plain.items()),

@@ -18,7 +18,7 @@ from typing import Final
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.published import GROUPS, Document, Found, Page, text_at, value_of
 from seatrial.core.compat.matrix import Component
-from seatrial.core.model.seen.releases import CHARTS, operator_of, styled
+from seatrial.core.model.seen.releases import CHARTS, NAMES, operator_of, styled
 
 _MAY_SAY: Final = re.compile(r"^[\"']?(kind[\"']?\s*:\s*[\"']?(HelmRelease|Application)\b|releases[\"']?\s*:)", re.M)
 
@@ -99,7 +99,8 @@ class ReleasePage(Page):
         """Every place that says a version of the chart."""
         for layer in self.layers():
             # Others may be deeper than we read, or templates: they are nobody's release.
-            if CHARTS[self._operator] not in layer.text or not _MAY_SAY.search(layer.text):
+            is_named = any(name in layer.text for name, each in NAMES.items() if each is self._operator)
+            if not is_named or not _MAY_SAY.search(layer.text):
                 continue
             parsed = tree.parse(layer)
             for trouble in parsed.troubles if parsed.root is None else ():

@@ -72,7 +72,7 @@ def set_item(found: DaemonSet) -> SetItem | None:
             version=items.driver_version_of(template.spec.containers),
             chart=template.metadata.labels.get(CHART_LABEL, meta.labels.get(CHART_LABEL, "")),
         )
-    elif pod_items.is_labelled_dra(template.metadata.labels):
+    elif items.is_labelled_dra(template.metadata.labels):
         wanted_count = found.status.desired_number_scheduled
         facts = PluginSet(namespace=meta.namespace, name=meta.name, wanted_count=wanted_count)
     else:

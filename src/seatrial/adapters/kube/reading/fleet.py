@@ -10,7 +10,7 @@ Tests: tests/adapters/kube/test_observe.py
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from seatrial.adapters.kube.reading import items, operator_items, project, table
 from seatrial.adapters.kube.shapes import keys, models, records
@@ -25,6 +25,9 @@ from seatrial.core.model.seen.operands import ORDER, Operand, governed_by
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.target import PUBLISHED
+
+OPERANDS: Final = (table.NETWORK_REVISIONS, table.DRA_REVISIONS)
+"""Where operands are wanted, beside the GPU Operator's own."""
 
 
 class Fleet:
@@ -41,7 +44,7 @@ class Fleet:
         self._seen: dict[str, NodeSeen] = {}
         self._members: dict[str, NodeSeen] = {}
         self._members_key: object = None
-        owning = (table.POLICIES, table.DRIVERS, table.DAEMON_SETS, table.NIC_POLICIES)
+        owning = (table.POLICIES, table.DRIVERS, table.DAEMON_SETS, table.DRA_SETS, table.NIC_POLICIES)
         streams.hear(lambda _before, _after: self._forget_operator(), *owning)
 
     def operator(self) -> OperatorFacts:
@@ -112,7 +115,8 @@ class Fleet:
 
     def _rolling(self) -> tuple[Operand, ...]:
         """The operands whose DaemonSets replace their pods by themselves; none where nobody looks at DaemonSets."""
-        found = {item.operand for item in self._streams[table.DAEMON_SETS].store if item.is_rolling}
+        sets = (*self._streams[table.DAEMON_SETS].store, *self._streams[table.DRA_SETS].store)
+        found = {item.operand for item in sets if item.is_rolling}
         return tuple(sorted(found, key=ORDER.__getitem__))
 
     def _find_claim(self, namespace: str, name: str) -> Claim | None:
@@ -158,7 +162,7 @@ class Wishes:
         self.claims: tuple[owners.DriverClaim, ...] | None = None
         self._streams = streams
         self._are_old = True
-        streams.hear(self._forget, table.REVISIONS, table.NETWORK_REVISIONS, table.POLICIES, table.DRIVERS)
+        streams.hear(self._forget, *OPERANDS, table.REVISIONS, table.POLICIES, table.DRIVERS)
 
     def have_changed(self) -> bool:
         """Read what is wanted now, if anything may be otherwise, and say whether it is."""
@@ -168,7 +172,8 @@ class Wishes:
         was = (self.wanted, self.seekers, self.operands, self.claims)
         revisions = self._streams[table.REVISIONS].store
         self.wanted, self.seekers = project.newest_by_owner(revisions), project.seekers_of(revisions)
-        self.operands = project.operand_wishes_of((*revisions, *self._streams[table.NETWORK_REVISIONS].store))
+        others = (item for row in OPERANDS for item in self._streams[row].store)
+        self.operands = project.operand_wishes_of((*revisions, *others))
         self.claims = operator_items.driver_claims(
             self._streams[table.POLICIES].store, self._streams[table.DRIVERS].store
         )

@@ -20,7 +20,7 @@ from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDep
 from seatrial.adapters.kube.shapes.gitops_models import Release as History
 from seatrial.adapters.kube.shapes.models import Condition, ManagedMeta
 from seatrial.core.model.deployers import Follower, Stop, marks_of
-from seatrial.core.model.seen.releases import CHARTS, Holder, Release, operator_of
+from seatrial.core.model.seen.releases import CHARTS, NAMES, Holder, Release, operator_of
 from seatrial.core.text import foreign
 
 SKIP: Final = "argocd.argoproj.io/skip-reconcile"
@@ -136,7 +136,7 @@ def _brought(item: ToolkitObject) -> str:
 # ── releases ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NAME: Final = "app.kubernetes.io/name"
-SELECTOR: Final = f"{NAME} in ({','.join(CHARTS.values())})"
+SELECTOR: Final = f"{NAME} in ({','.join(NAMES)})"
 """The Deployments of the operators whose releases we know."""
 CHART: Final = "helm.sh/chart"
 VERSION: Final = "app.kubernetes.io/version"
@@ -194,7 +194,8 @@ def release_item(item: OperatorDeployment) -> ReleaseItem:
     facts = (
         Release(
             component=component,
-            version=foreign.line(_version_of(meta.labels, CHARTS[component])),
+            version=foreign.line(_version_of(meta.labels)),
+            chart="" if meta.labels.get(NAME, "") == CHARTS[component] else foreign.line(meta.labels.get(NAME, "")),
             name=foreign.line(meta.annotations.get(RELEASE_NAME, "")),
             namespace=foreign.line(meta.annotations.get(RELEASE_NAMESPACE, "") or meta.namespace),
             is_up=status.observed_generation >= meta.generation and counts == {wanted},
@@ -205,6 +206,6 @@ def release_item(item: OperatorDeployment) -> ReleaseItem:
     return ReleaseItem(metadata=meta_of(meta), facts=facts)
 
 
-def _version_of(labels: dict[str, str], chart: str) -> str:
-    said = labels.get(CHART, "")
+def _version_of(labels: dict[str, str]) -> str:
+    said, chart = labels.get(CHART, ""), labels.get(NAME, "")
     return said.removeprefix(f"{chart}-") if said.startswith(f"{chart}-") else labels.get(VERSION, "")

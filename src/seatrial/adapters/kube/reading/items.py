@@ -330,6 +330,15 @@ def network_revision_item(revision: kinds.ControllerRevision) -> RevisionItem | 
     )
 
 
+def is_labelled_dra(labels: Mapping[str, str]) -> bool:
+    """Whether a pod with these labels calls itself NVIDIA's DRA plugin, by any of its charts."""
+    if any(labels.get(key) == value for key, value in keys.DRA_SELECTORS):
+        return True
+    return labels.get(keys.NAME_LABEL) in keys.DRA_NAMES and any(
+        key.endswith(keys.COMPONENT_SUFFIX) and value == keys.DRA_COMPONENT for key, value in labels.items()
+    )
+
+
 def daemon_set_item(found: kinds.DaemonSet) -> DaemonSetItem | None:
     """Keep whether the DaemonSet of an operand rolls by itself; None for any other."""
     operand = APPS.get(found.metadata.name)

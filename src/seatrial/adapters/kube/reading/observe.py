@@ -99,7 +99,7 @@ class KubeObserver(FleetObserver):
         self._is_uninstalling = is_uninstalling
         self._has_campaign = False
         self._has_kueue = has_kueue
-        self._has_network = False
+        self._opened: set[Operand] = set()
 
     async def wait_synced(self, timeout_seconds: float) -> None:
         """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
@@ -108,8 +108,8 @@ class KubeObserver(FleetObserver):
     def _missing(self) -> Sequence[AnyStream]:
         """What has to be listed still. What only a campaign needs comes last, once it is seen that there is one."""
         missing = self.streams.missing()
-        if not missing and self._open_network():
-            return [self.streams[row] for row in table.NETWORK]
+        if not missing and (opened := self._open_operands()):
+            return opened
         if not missing and not self._has_campaign:
             with suppress(RolloutUnclear):  # the first look tells of it
                 rollout = self._rollouts.find()
@@ -119,14 +119,15 @@ class KubeObserver(FleetObserver):
         # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
         return [each for each in missing if each.row not in table.CAMPAIGN or each.state.last_error is None]
 
-    def _open_network(self) -> bool:
-        """Begin to watch what moves the network driver, where a rollout names it; whether that is new."""
+    def _open_operands(self) -> Sequence[AnyStream]:
+        """Begin to watch what moves the operands that a rollout names and others bring; those streams that are new."""
         rollout = self._rollouts.current()
-        if self._has_network or rollout is None or Operand.NETWORK_DRIVER not in governed_of(rollout):
-            return False
-        self._has_network = True
-        self.streams.open(table.NETWORK)
-        return True
+        governed = governed_of(rollout) if rollout is not None else frozenset()
+        due = [operand for operand in table.BROUGHT if operand in governed and operand not in self._opened]
+        self._opened.update(due)
+        for operand in due:
+            self.streams.open(table.BROUGHT[operand])
+        return [self.streams[row] for operand in due for row in table.BROUGHT[operand]]
 
     def _open_campaign(self) -> None:
         """Begin to watch what only a campaign needs."""
@@ -145,7 +146,7 @@ class KubeObserver(FleetObserver):
             rollout = self._rollouts.find()
             if rollout is None:
                 return None
-            self._open_network()
+            self._open_operands()
             now = self._now()
             intent, record = self._rollouts.read(rollout, now)
             seen = Snapshot(

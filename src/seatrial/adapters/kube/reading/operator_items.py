@@ -1,16 +1,19 @@
 """The GPU Operator's resources as facts: who moves the nodes, and what its upgrade policy says. No rule in sight.
 
-Tests: tests/adapters/kube/test_project.py
+What is kept of the DaemonSet of a DRA plugin is here as well. Tests: tests/adapters/kube/test_project.py,
+test_dra_driver.py
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from sys import intern
 from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
-from seatrial.adapters.kube.shapes import keys, models, operator_models, publishing
+from seatrial.adapters.kube.reading import items
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, publishing
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model import owners
 from seatrial.core.model.deployers import is_deployer, marks_of
@@ -96,7 +99,7 @@ def _gpu_facts(
             carriers=carriers,
         )
     if policy is None:
-        return OperatorFacts()
+        return OperatorFacts(rolling=rolling)
     kind = f"ClusterPolicy/{policy.metadata.name}"
     is_on = _is_on(policy.spec.driver.upgrade_policy, by_default=False)
     is_sandboxed = bool(policy.spec.sandbox_workloads.enabled)
@@ -263,3 +266,27 @@ def _oldest(policies: Iterable[operator_models.ClusterPolicy]) -> operator_model
 
 def _is_on(policy: operator_models.UpgradePolicy | None, *, by_default: bool) -> bool:
     return by_default if policy is None or policy.auto_upgrade is None else policy.auto_upgrade
+
+
+def dra_revision_item(revision: kinds.ControllerRevision) -> items.RevisionItem | None:
+    """Keep which template of the DRA plugin a revision stands for; None for any other DaemonSet's."""
+    template = revision.data.spec.template
+    if not items.is_labelled_dra(template.metadata.labels):
+        return None
+    return replace(
+        items.revision_item(revision),
+        selector=dict(template.spec.node_selector),
+        operand=Operand.DRA_PLUGIN,
+        version=intern(items.tag_of(template.spec.containers)),
+        settings=items.settings_of(template.spec),
+    )
+
+
+def dra_set_item(found: kinds.DaemonSet) -> items.DaemonSetItem | None:
+    """Keep whether the DaemonSet of a DRA plugin rolls by itself; None for any other."""
+    if not items.is_labelled_dra(found.spec.template.metadata.labels):
+        return None
+    is_rolling = found.spec.update_strategy.type != "OnDelete"
+    return items.DaemonSetItem(
+        metadata=items.meta_of(found.metadata), operand=Operand.DRA_PLUGIN, is_rolling=is_rolling
+    )

@@ -20,6 +20,7 @@ from seatrial.adapters.kube.reading.items import (
     count_of,
     digest_of,
     driver_version_of,
+    is_labelled_dra,
     meta_of,
     network_version_of,
     settings_of,
@@ -50,12 +51,14 @@ def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection
     # Elsewhere these labels mean nothing: anybody's pod could claim to be a validator and prove a driver.
     is_ours = meta.namespace == operator_namespace
     facts: DriverPod | ValidatorPod | DraPlugin | OperandPod
-    operand = operand_of(pod) if is_ours else _network_driver(pod)
+    is_dra = is_dra_plugin(pod) and (is_ours or meta.namespace in (dra_namespaces or keys.DRA_NAMESPACES))
+    # The GPU Operator's own DRA plugin is nobody's to move.
+    operand = operand_of(pod) if is_ours else Operand.DRA_PLUGIN if is_dra else _network_driver(pod)
     if is_ours and any(labels.get(key) == value for key, value in keys.DRIVER_SELECTORS):
         facts = _driver_pod(pod)
     elif is_ours and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
         facts = _validator_pod(pod)
-    elif is_dra_plugin(pod) and (is_ours or meta.namespace in (dra_namespaces or keys.DRA_NAMESPACES)):
+    elif is_dra:
         facts = _dra_plugin(pod)
     elif operand is not None and not claims_of(pod):
         facts = _operand_pod(pod)
@@ -214,15 +217,6 @@ def _validator_pod(pod: kinds.Pod) -> ValidatorPod:
 def is_dra_plugin(pod: kinds.Pod) -> bool:
     """Whether the pod is made as NVIDIA's DRA plugin is. A DaemonSet's only: any job could so escape its eviction."""
     return keeper_of(pod) is PodOwner.DAEMON_SET and is_labelled_dra(pod.metadata.labels)
-
-
-def is_labelled_dra(labels: Mapping[str, str]) -> bool:
-    """Whether a pod with these labels calls itself NVIDIA's DRA plugin, by any of its charts."""
-    if any(labels.get(key) == value for key, value in keys.DRA_SELECTORS):
-        return True
-    return labels.get(keys.NAME_LABEL) in keys.DRA_NAMES and any(
-        key.endswith(keys.COMPONENT_SUFFIX) and value == keys.DRA_COMPONENT for key, value in labels.items()
-    )
 
 
 def _dra_plugin(pod: kinds.Pod) -> DraPlugin:

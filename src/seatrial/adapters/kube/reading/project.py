@@ -214,7 +214,12 @@ def _operands(
         if pod.operand is not None:
             found[pod.operand] = _newer(found.get(pod.operand), pod)
     mine = (wish for wish in wishes if wish.selector.items() <= labels.items())
-    return tuple(_operand(wish, found.get(wish.operand)) for wish in mine)
+    # Which nodes a DRA plugin is for is said by its affinity, which nobody reads here: it moves where there is one.
+    return tuple(
+        _operand(wish, found.get(wish.operand))
+        for wish in mine
+        if wish.operand is not Operand.DRA_PLUGIN or wish.operand in found
+    )
 
 
 def _operand(wish: OperandWish, pod: PodItem | None) -> OperandSeen:

@@ -53,7 +53,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.target import NOT_MOVED, PUBLISHED, Target
+from seatrial.core.model.target import PUBLISHED, Target
 from seatrial.core.node import observed
 from seatrial.core.text import foreign, shares
 from seatrial.core.words import accounts
@@ -290,8 +290,6 @@ def _read_target(spec: models.RolloutSpec) -> Target:
 def _read_part(name: str, text: str) -> tuple[Component, str]:
     """A component that moves with the driver, or around it."""
     component = _one_of(Component, name, "spec.target")
-    if component in NOT_MOVED:
-        raise ValueError(f"spec.target.{name}: {NOT_MOVED[component]}")
     if component not in PUBLISHED:
         known = ", ".join(each.value for each in PUBLISHED)
         raise ValueError(f"spec.target.{name}: a rollout moves the driver and {known}; the rest goes by hand (byHand).")

@@ -6,9 +6,9 @@
     CLAIMS                       ClaimItem         the nodes of the pods that name it
     WORKLOADS                    WorkloadItem      the nodes of the pods that it stands for
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
-    REVISIONS, DRIVERS,
-    NETWORK_REVISIONS            as read           every node, when what they want has changed (fleet.py)
-    DAEMON_SETS                  DaemonSetItem     a look, when one begins or ends to roll by itself
+    REVISIONS, DRIVERS, NETWORK_
+    REVISIONS, DRA_REVISIONS     as read           every node, when what they want has changed (fleet.py)
+    DAEMON_SETS, DRA_SETS        DaemonSetItem     a look, when one begins or ends to roll by itself
     POLICIES, NIC_POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS
                                  …Item             a look, and no node
 
@@ -18,11 +18,11 @@ Tests: tests/adapters/kube/test_table.py, test_observe.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from seatrial.adapters.kube.reading import followers, items, pod_items, pools, rollout_items
+from seatrial.adapters.kube.reading import followers, items, operator_items, pod_items, pools, rollout_items
 from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
@@ -30,6 +30,7 @@ from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import DriverPod, Pod
 from seatrial.core.model.seen.snapshot import PODS_STREAM
 
@@ -110,6 +111,27 @@ NETWORK_REVISIONS: Final[Row[kinds.ControllerRevision, items.RevisionItem]] = Ro
     model=kinds.ControllerRevision,
     slim=_the(items.network_revision_item),
 )
+
+DRA_REVISIONS: Final[Row[kinds.ControllerRevision, items.RevisionItem]] = Row(
+    name="controllerrevisions of the DRA plugin",
+    path=lambda where: keys.revisions_path(_home_of_dra(where)),
+    model=kinds.ControllerRevision,
+    slim=_the(operator_items.dra_revision_item),
+)
+
+DRA_SETS: Final[Row[kinds.DaemonSet, items.DaemonSetItem]] = Row(
+    name="daemonsets of the DRA plugin",
+    path=lambda where: keys.daemon_sets_path(_home_of_dra(where)),
+    model=kinds.DaemonSet,
+    slim=_the(operator_items.dra_set_item),
+    tells=lambda item: item.is_rolling,
+)
+
+
+def _home_of_dra(where: Where) -> str:
+    """Where the one DRA driver runs that a rollout may move: the first namespace that was given."""
+    return (where.dra or keys.DRA_NAMESPACES)[0]
+
 
 ROLLOUTS: Final[Row[models.RolloutText, rollout_items.RolloutItem]] = Row(
     name="gpurollouts",
@@ -294,8 +316,11 @@ ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(
 )
 """All that a rollout rests on; of several that are not fresh the first is told."""
 
-NETWORK: Final[tuple[Row[Any, Any], ...]] = (NIC_POLICIES, NETWORK_REVISIONS)
-"""What a rollout needs that moves the network driver, and has the right to: opened when there is the first."""
+BROUGHT: Final[Mapping[Operand, tuple[Row[Any, Any], ...]]] = {
+    Operand.NETWORK_DRIVER: (NIC_POLICIES, NETWORK_REVISIONS),
+    Operand.DRA_PLUGIN: (DRA_REVISIONS, DRA_SETS),
+}
+"""What a rollout needs, and has the right to, that moves what the GPU Operator does not bring: opened when one does."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

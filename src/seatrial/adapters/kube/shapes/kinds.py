@@ -200,8 +200,13 @@ class UpdateStrategy(Model, frozen=True):
     type: str = "RollingUpdate"
 
 
+class DaemonSetTemplate(Model, frozen=True):
+    metadata: TemplateMeta = TemplateMeta()
+
+
 class DaemonSetSpec(Model, frozen=True):
     update_strategy: UpdateStrategy = UpdateStrategy()
+    template: DaemonSetTemplate = DaemonSetTemplate()
 
 
 class DaemonSet(Model, frozen=True):

@@ -13,8 +13,7 @@ from sys import intern
 from typing import Any, Final
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading.items import controller_of, count_of, loaded_of
-from seatrial.adapters.kube.reading.pod_items import is_labelled_dra
+from seatrial.adapters.kube.reading.items import controller_of, count_of, is_labelled_dra, loaded_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.shapes.records import read_node, readable_instant

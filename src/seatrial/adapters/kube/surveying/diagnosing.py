@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, api_path
-from seatrial.adapters.kube.reading.items import count_of
-from seatrial.adapters.kube.reading.pod_items import is_labelled_dra
+from seatrial.adapters.kube.reading.items import count_of, is_labelled_dra
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.models import Quantities
 from seatrial.adapters.kube.shapes.records import readable_instant

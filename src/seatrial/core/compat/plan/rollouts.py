@@ -21,8 +21,10 @@ from seatrial.core.compat.plan.values import Change
 Judged: TypeAlias = frozenset[str]
 """The rules that a stack fails."""
 
-RELEASES: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
-"""Operators whose release we publish; what it brings to nodes moves node by node."""
+RELEASES: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR, Component.DRA_DRIVER)
+"""Charts whose release we publish; what it brings to nodes moves node by node."""
+APART: Final = frozenset({Component.MOFED, Component.DRA_DRIVER})
+"""What no operator's release brings: the NicClusterPolicy says one version, a chart of its own the other."""
 OURS: Final = frozenset({Component.GPU_DRIVER, *RELEASES, *OPERANDS, Component.MOFED})
 """What we publish and move ourselves."""
 INSTRUCTIONS_MAX: Final = 4096
@@ -142,10 +144,9 @@ def _parts(changes: Sequence[Change]) -> list[tuple[Change, ...]]:
         return [(change,) for change in rest]  # each kind of card has a firmware of its own
     if ours and all(change.component is Component.CUDA for change in rest):
         return [(*ours, *rest)]  # CUDA's version is the driver's
-    # The network driver is no part of its operator's release: the NicClusterPolicy says its version.
-    apart = [change for change in rest if change.component is Component.MOFED and rest[0] is not change]
+    apart = [change for change in rest if change.component in APART and rest[0] is not change]
     released = tuple(change for change in rest if change not in apart)
-    return [part for part in (released, tuple(apart), tuple(ours)) if part]
+    return [part for part in (released, *((each,) for each in apart), tuple(ours)) if part]
 
 
 def _is_beside(change: Change) -> bool:

@@ -1,6 +1,7 @@
 """Operands on one node, beside its GPU driver: what runs of each, and what its DaemonSet wants.
 
-Those of the GPU Operator, and the network driver (MOFED, DOCA-OFED) of the Network Operator, which goes before them.
+Those of the GPU Operator; the network driver (MOFED, DOCA-OFED) of the Network Operator, which goes before them; and
+the DRA plugin, where a chart of its own brings it, which goes last.
 
     Operand       whose pod it is; the order of the enum is the order in which a visit restarts them
     OperandSeen   one operand of one node: its pod, if it is there, and the revision that is wanted
@@ -62,6 +63,7 @@ COMPONENTS: Final[Mapping[Operand, Component]] = {
     Operand.EXPORTER: Component.DCGM,
     Operand.MIG_MANAGER: Component.MIG_MANAGER,
     Operand.VALIDATOR: Component.VALIDATOR,
+    Operand.DRA_PLUGIN: Component.DRA_DRIVER,
 }
 """Which component of the matrix an operand is; the others move with the operator alone."""
 
@@ -83,9 +85,8 @@ ASKED: Final = (*FIELDS, Component.MOFED)
 
 def governed_by(components: tuple[Component, ...]) -> frozenset[Operand]:
     """The operands that a rollout of these components moves, node by node. An operator's release moves them all."""
-    if Component.GPU_OPERATOR in components:
-        return frozenset(APPS.values())
-    return frozenset(operand for operand, component in COMPONENTS.items() if component in components)
+    named = frozenset(operand for operand, component in COMPONENTS.items() if component in components)
+    return named | frozenset(APPS.values()) if Component.GPU_OPERATOR in components else named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

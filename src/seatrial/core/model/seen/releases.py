@@ -1,6 +1,6 @@
-"""Releases of operators: what is seen of one, and the object of a deployer that says which one is wanted.
+"""Releases of charts: what is seen of one, and the object of a deployer that says which one is wanted.
 
-    Release    what runs, by the operator's own Deployment; Helm's name for it, where Helm brought it
+    Release    what runs, by the chart's own Deployment; Helm's name for it, where Helm brought it
     Holder     a HelmRelease or an Application whose chart it is: another version there is another release
 
 Law of this file: an operator is known by the name of its chart, whoever deploys it. Tests: tests/core/test_releases.py
@@ -18,14 +18,32 @@ from seatrial.core.model.deployers import Mark
 CHARTS: Final[Mapping[Component, str]] = {
     Component.GPU_OPERATOR: "gpu-operator",
     Component.NETWORK_OPERATOR: "network-operator",
+    Component.DRA_DRIVER: "nvidia-dra-driver-gpu",
 }
-"""The chart of each operator whose release a rollout can publish."""
+"""The chart of each component whose release a rollout can publish."""
+NAMES: Final[Mapping[str, Component]] = {
+    **{chart: component for component, chart in CHARTS.items()},
+    "dra-driver-nvidia-gpu": Component.DRA_DRIVER,
+}
+"""Whose chart a name is; the DRA driver's has had another one since 0.4.0."""
+SOURCES: Final[Mapping[str, str]] = {
+    "dra-driver-nvidia-gpu": "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
+}
+"""Where a chart comes from that is not in NVIDIA's own repository."""
+ON_NODES: Final = frozenset({Component.DRA_DRIVER})
+"""Charts whose release is one component on nodes, and shows in its own pods."""
 
 
 def operator_of(chart: str) -> Component | None:
     """Whose chart this is, by its name or the address that ends with it; None for that of anything else."""
     name = chart.rstrip("/").rpartition("/")[2]
-    return next((component for component, each in CHARTS.items() if each == name), None)
+    return NAMES.get(name)
+
+
+def source_of(release: Release | None, component: Component) -> str:
+    """What a person who runs helm calls the chart of a release."""
+    chart = (release.chart if release is not None else "") or CHARTS[component]
+    return SOURCES.get(chart, f"nvidia/{chart}")
 
 
 def is_holder(resource: str) -> bool:
@@ -46,6 +64,8 @@ class Release:
     component: Component
     version: str
     """Of its chart; empty where the Deployment does not tell."""
+    chart: str = ""
+    """What its chart is called; empty for the name that it usually has."""
     name: str = ""
     """What Helm calls it; empty where Helm did not install it."""
     namespace: str = ""

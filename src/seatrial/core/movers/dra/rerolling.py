@@ -180,7 +180,7 @@ def _held(standing: Standing, sighted: Sighted, waiting: _Waiting) -> Standing:
         return standing
     if memory.rerolled.get(standing.node) == _driver_key(facts):
         return _held_again(standing, memory, waiting.now)
-    if fresh.is_unpreparing(facts):
+    if fresh.unpreparing(facts):
         return replace(standing, stand=Stand.WAITING, why=Why.CLAIM_LEAVING)
     return _held_for_time(standing, facts, waiting)
 

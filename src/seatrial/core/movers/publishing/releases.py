@@ -16,7 +16,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.releases import CHARTS, Holder, Release, styled
+from seatrial.core.model.seen.releases import CHARTS, Holder, Release, source_of, styled
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import is_same_part
@@ -152,6 +152,6 @@ def command_of(release: Release | None, component: Component, version: str) -> s
     namespace = release.namespace if release is not None and release.namespace else CHARTS[component]
     wanted = styled(version, release.version if release is not None else "")
     return (
-        f"helm upgrade {name} nvidia/{CHARTS[component]} --namespace {namespace} --version {wanted} "
+        f"helm upgrade {name} {source_of(release, component)} --namespace {namespace} --version {wanted} "
         "--reset-then-reuse-values"
     )

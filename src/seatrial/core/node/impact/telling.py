@@ -237,6 +237,10 @@ RELEASES: Final[Mapping[Component, tuple[str, str]]] = {
         "its Deployment and its CRDs move at once, for the whole cluster",
         "The network driver on nodes stays as the NicClusterPolicy says",
     ),
+    Component.DRA_DRIVER: (
+        "its controller and its CRDs move at once, for the whole cluster",
+        "The plugins on nodes get a new template, and each waits for its visit",
+    ),
 }
 """What a release moves at once, and what becomes of that which runs on nodes; told before the start as well."""
 
@@ -286,6 +290,17 @@ def _plugins(_step: Step) -> Iterator[Row]:
     yield Row(
         component="its DaemonSet", action="Is replaced; publishes again", impact=impact, loses=(Loss.NEW_GPU_PODS,)
     )
+
+
+def _dra_driver(_step: Step) -> Iterator[Row]:
+    """The DRA driver of a chart of its own, as the machine visits nodes for it."""
+    visit = VISITS[Operand.DRA_PLUGIN]
+    yield Row(
+        component="DRA driver",
+        action="Its controller moves at once; the plugins get a new template",
+        impact="None directly; with OnDelete each plugin waits for its visit, else all are replaced at once",
+    )
+    yield Row(component=DRA_PLUGIN, action=visit.action, impact=visit.impact, loses=visit.loses)
 
 
 def _kept_driver(step: Step) -> Iterator[Row]:
@@ -410,7 +425,8 @@ TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
     (frozenset({Component.GPU_OPERATOR}), _kept_driver),
     (frozenset({Component.GPU_DRIVER}), _driver),
     (frozenset({Component.GDS, Component.GDRCOPY, Component.FABRIC_MANAGER, Component.VGPU}), _beside_the_driver),
-    (frozenset({Component.NFD, Component.DRA_DRIVER}), _plugins),
+    (frozenset({Component.NFD}), _plugins),
+    (frozenset({Component.DRA_DRIVER}), _dra_driver),
     (frozenset({Component.NETWORK_OPERATOR}), network.network_operator),
     (frozenset({Component.MOFED}), network.mofed),
     (
