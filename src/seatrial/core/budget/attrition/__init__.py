@@ -1,0 +1,10 @@
+"""By attrition: nodes are taken when their jobs end. What an upgrade costs is GPU-hours, not hours.
+
+    values      nodes, jobs and what is lost           ends        how long a job may still run, and who says so
+    costs       what waiting and evicting cost         groups      nodes that one job holds are taken together
+    closing     whom to close                          returning   whom to give back
+    evicting    whom to evict, and when                urgency     how willing, as the deadline comes nearer
+    turn        the rules in their order
+
+Law of this room: a guess costs time, never a promise; every act has a reason with both costs in it.
+"""

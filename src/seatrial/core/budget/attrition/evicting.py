@@ -1,0 +1,61 @@
+"""Whom to evict, and when: where it is cheaper than waiting, right after a save, and when nobody can be waited for.
+
+Tests: tests/core/test_attrition.py
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from seatrial.core.budget.attrition import costs, urgency
+from seatrial.core.budget.attrition.groups import Group, grouped
+from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+
+JUST_SAVED_SECONDS: Final = 120.0
+"""So long after a save it counts as just saved."""
+
+
+def evict(view: View, room: int) -> list[Act]:
+    """The groups to evict now, the cheapest first; `room` are the GPUs that may yet stand idle."""
+    is_last = urgency.is_last_call(view)
+    acts: list[Act] = []
+    closed = [node for node in view.nodes.values() if node.is_closed and node.jobs]
+    due = [
+        (price, why, group)
+        for group in grouped(closed, view.nodes, view.jobs)
+        if all(node.is_closed for node in group.nodes)
+        for price, why in [_due(group, view, is_last)]
+        if why is not None
+    ]
+    for price, why, group in sorted(due, key=lambda each: (each[0].evicting_now, each[2].names)):
+        if group.busy > room:
+            continue
+        room -= group.busy
+        acts.append(
+            Act(
+                verb=Verb.EVICT,
+                nodes=group.names,
+                jobs=group.jobs,
+                why=why,
+                waiting_cost=price.waiting,
+                evicting_cost=price.evicting_now,
+            )
+        )
+    return acts
+
+
+def _due(group: Group, view: View, is_last: bool) -> tuple[costs.Price, Reason | None]:
+    """What a group costs, and why it is evicted now; None where it is not."""
+    longest = max(1.0, urgency.last_call(view) - view.now)
+    if not is_last and group.is_free_to_close:
+        job = view.jobs[group.jobs[0]]
+        price = costs.Price(longest, 0.0, costs.weighed(job, view.now), 0.0)
+        if job.saved_at is None or view.now - job.saved_at > JUST_SAVED_SECONDS or longest > costs.SAVE_SECONDS:
+            return price, None
+        return price, Reason.SAVED
+    price = costs.price(group.nodes, view, longest)
+    if is_last:
+        return price, Reason.DEADLINE
+    if view.way.evicts_early and price.seconds == 0.0:
+        return price, Reason.WAITING_COSTS_MORE
+    return price, None

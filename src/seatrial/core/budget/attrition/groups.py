@@ -1,0 +1,58 @@
+"""Nodes that one job holds are closed, evicted and given back together, so that it starts again once.
+
+Tests: tests/core/test_attrition.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from seatrial.core.budget.attrition.values import Job, Load
+
+
+class Group(NamedTuple):
+    """Nodes that belong together for the jobs on them; one by itself where no gang holds it."""
+
+    nodes: tuple[Load, ...]
+    jobs: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.nodes)
+
+    @property
+    def busy(self) -> int:
+        return sum(node.busy for node in self.nodes)
+
+    @property
+    def idle(self) -> int:
+        return sum(node.idle for node in self.nodes)
+
+    @property
+    def is_free_to_close(self) -> bool:
+        """Whether nothing stands idle until all of it is empty: full, and one job on it."""
+        return len(self.jobs) == 1 and not self.idle
+
+
+def grouped(nodes: Iterable[Load], all_nodes: Mapping[str, Load], jobs: Mapping[str, Job]) -> list[Group]:
+    """These nodes with whom they belong together; nodes that are through, or not ours, are left out."""
+    found: list[Group] = []
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            continue
+        members, waiting, inside = {node.name: node}, [node], set()
+        while waiting:
+            each = waiting.pop()
+            for name in each.jobs:
+                if name in inside:
+                    continue
+                inside.add(name)
+                for other, _ in jobs[name].parts:
+                    if other not in members and other in all_nodes:
+                        members[other] = all_nodes[other]
+                        waiting.append(all_nodes[other])
+        seen |= members.keys()
+        found.append(Group(tuple(members.values()), tuple(sorted(inside))))
+    return found

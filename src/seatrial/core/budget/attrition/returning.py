@@ -1,0 +1,30 @@
+"""Whom to give back: while more GPUs stand idle than may, the nodes whose waiting costs most.
+
+Tests: tests/core/test_attrition.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core.budget.attrition import costs, urgency
+from seatrial.core.budget.attrition.groups import Group, grouped
+from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+
+
+def give_back(view: View) -> list[Act]:
+    """The groups to give back now, until the budget holds."""
+    if view.idle <= view.idle_max:
+        return []
+    longest = max(1.0, urgency.last_call(view) - view.now)
+    waiting = [node for node in view.nodes.values() if node.is_closed and not node.is_reloading and node.idle]
+    ranked: list[tuple[float, Group]] = [
+        (costs.price(group.nodes, view, longest).waiting if group.jobs else 0.0, group)
+        for group in grouped(waiting, view.nodes, view.jobs)
+    ]
+    ranked.sort(key=lambda pair: (-pair[0], pair[1].names))
+    over, acts = view.idle - view.idle_max, []
+    for cost, group in ranked:
+        if over <= 0:
+            break
+        over -= group.idle
+        acts.append(Act(verb=Verb.GIVE_BACK, nodes=group.names, why=Reason.OVER_BUDGET, waiting_cost=cost))
+    return acts

@@ -1,0 +1,36 @@
+"""How willing to be as the deadline comes nearer.
+
+Tests: tests/core/test_attrition.py
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final
+
+from seatrial.core.budget.attrition.values import View
+
+BASE_GPU_SECONDS: Final = 5 * 3600.0
+"""What emptying a node may cost while there is all the time in the world, above its reload."""
+SPARE_SECONDS: Final = 900.0
+"""Left over at the end, for what goes wrong."""
+
+
+def willing(view: View) -> float:
+    """What emptying one node may cost now: little at first, more and more as time runs out."""
+    total = view.way.deadline_seconds
+    left = max(1.0, last_call(view) - view.now)
+    return BASE_GPU_SECONDS * total / left if left > 1.0 else float("inf")
+
+
+def last_call(view: View) -> float:
+    """When to begin with those who are left, so that the last one is through by the deadline."""
+    sizes = [node.gpus for node in view.nodes.values()]
+    at_once = max(1, view.idle_max // max(sizes, default=1))
+    rounds = ceil(len(sizes) / at_once) + 1
+    return view.deadline_at - rounds * view.reload_seconds - SPARE_SECONDS
+
+
+def is_last_call(view: View) -> bool:
+    """Whether nobody can be waited for any longer."""
+    return view.now >= last_call(view)

@@ -1,0 +1,155 @@
+"""What attrition looks at: nodes, the jobs on them, and how much may be lost. Values only.
+
+Tests: tests/core/test_attrition.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from seatrial.core.model.instants import Instant
+
+
+class Source(StrEnum):
+    """Who says when a job ends."""
+
+    LIMIT = "limit"
+    """Its own: activeDeadlineSeconds, or what its queue gave it."""
+    HISTORY = "history"
+    """Jobs of the same owner that have finished."""
+    AGE = "age"
+    """Nobody: what has run long runs on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Who starts again as one: a pod, or the pods of a gang."""
+
+    name: str
+    parts: tuple[tuple[str, int], ...]
+    """Its nodes, with the GPUs that it holds on each."""
+    started_at: Instant
+    saved_at: Instant | None = None
+    """When it last saved its work; None where it does not say."""
+    can_be_asked: bool = False
+    """Whether it saves its work when asked to, so that hardly any of it is lost."""
+    ends_by: Instant | None = None
+    """When it is ended by its own limit; None where it has none."""
+    finished: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """How long finished jobs of the same owner ran, in seconds, the shortest first."""
+    has_replicas: bool = False
+    """Whether others answer for it while it starts elsewhere."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs on all of its nodes."""
+        return sum(count for _, count in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """A node that still has to be upgraded, or is being upgraded: its GPUs and who is on them."""
+
+    name: str
+    gpus: int
+    jobs: tuple[str, ...] = ()
+    busy: int = 0
+    """GPUs that jobs hold."""
+    closed_at: Instant | None = None
+    """Since when our cordon is on it; None while it takes work."""
+    is_reloading: bool = False
+
+    @property
+    def idle(self) -> int:
+        """GPUs that nobody holds."""
+        return self.gpus - self.busy
+
+    @property
+    def is_closed(self) -> bool:
+        return self.closed_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attrition:
+    """The way, without gaps."""
+
+    deadline_seconds: float = 86_400.0
+    """From the opening of the waves; it stands still outside windows and in pauses."""
+    close_ahead: float = 1.0
+    """The share of the members that may be closed while they are busy."""
+    evicts_early: bool = True
+    """Whether anybody is evicted before the deadline because waiting costs more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything a turn is decided from."""
+
+    now: Instant
+    nodes: Mapping[str, Load]
+    """Those that are not through."""
+    jobs: Mapping[str, Job]
+    way: Attrition
+    deadline_at: Instant
+    idle_max: int
+    """GPUs that may stand idle because of us."""
+    member_count: int
+    """Of the rollout, those that are through included."""
+    reload_seconds: float = 360.0
+    """From an empty node to one that takes work again."""
+    waiting_gpus: int = 1
+    """GPUs of the smallest pod that waits for some; 0 where none does."""
+    keeps: frozenset[str] = frozenset()
+    """Who was given back a moment ago and is not closed again yet."""
+
+    @property
+    def idle(self) -> int:
+        """GPUs that stand idle because of us: behind our cordon without a job, or reloading."""
+        return sum(node.idle for node in self.nodes.values() if node.is_closed)
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self.deadline_at - self.now)
+
+
+class Reason(StrEnum):
+    """Why something is done to a node."""
+
+    EMPTY = "empty"
+    FULL = "full"
+    """One job fills it: closed, it costs nothing until that job ends."""
+    CHEAP = "cheap"
+    """To empty it costs less than it may by now."""
+    OVER_BUDGET = "over-budget"
+    """More GPUs stand idle than may."""
+    SAVED = "saved"
+    """Its job has just saved, and the next save comes too late."""
+    WAITING_COSTS_MORE = "waiting-costs-more"
+    DEADLINE = "deadline"
+    """Nobody can be waited for any longer."""
+
+
+class Verb(StrEnum):
+    """What becomes of a node."""
+
+    CLOSE = "close"
+    GIVE_BACK = "give-back"
+    EVICT = "evict"
+    RELOAD = "reload"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One act with its reason."""
+
+    verb: Verb
+    nodes: tuple[str, ...]
+    jobs: tuple[str, ...] = ()
+    """Who is evicted."""
+    why: Reason
+    waiting_cost: float = 0.0
+    """GPU-seconds that waiting is expected to cost."""
+    evicting_cost: float = 0.0
+    """GPU-seconds that evicting costs."""
