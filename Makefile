@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants
+.PHONY: gpu-hours facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +109,9 @@ mutants: $(READY) ## break adapters, controller and run in 400 small ways, and c
 
 dra-seeds: $(READY) ## restart DRA plugins in 10,000 simulated upgrades, by our criterion and by the one proposed for a Helm hook; kept in bench/results
 	@$(RUN)/python -m bench.dra
+
+gpu-hours: $(READY) ## play upgrades of a busy cluster, by attrition and in NVIDIA's ways: GPU-hours lost, evictions; kept in bench/results
+	@$(RUN)/python -m bench.gpu_hours
 
 judging: $(READY) ## simulate 9,000 upgrades, sound and faulty: false aborts, losses found; the result is kept in bench/results
 	@$(RUN)/python -m bench.judging

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import web
-from bench import audit
 from bench.machine import keep, machine
 
+from bench import audit
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import table

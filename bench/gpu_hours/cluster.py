@@ -1,0 +1,254 @@
+"""A cluster of GPUs with a queue: jobs start where they fit, save every hour, end, and start again when evicted.
+
+The scheduler is first fit with backfill: whoever arrived first and fits starts, the others do not keep it from doing
+so. Jobs below 8 GPUs take one node, others take whole nodes. What is lost is counted here, the same for every way:
+
+    idle     GPUs behind a cordon of ours, no job on them, while a pod waits that would fit there
+    thrown   work since the last save, when a job is evicted, and the time until it works again
+    reload   GPUs whose driver is being replaced
+
+Law of this file: it decides nothing. Tests: tests/bench/test_gpu_hours.py
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bench.gpu_hours.traces import HOUR, MINUTE, SIZES, Work
+
+SAVE_EVERY = HOUR
+RESTART = 10 * MINUTE
+RELOAD = 6 * MINUTE
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """A job that runs: where, since when, and when it ends."""
+
+    work: Work
+    nodes: tuple[int, ...]
+    started: float
+    ends: float
+    lead: float
+    """How long it takes to work (again) before anything new is done."""
+
+    def saved_at(self, now: float) -> float:
+        """When it last saved, or began."""
+        worked = max(0.0, now - self.started - self.lead)
+        return self.started + self.lead + worked // SAVE_EVERY * SAVE_EVERY if worked else self.started
+
+    def thrown(self, now: float) -> float:
+        """Seconds of its work that are lost when it is evicted now."""
+        worked = max(0.0, now - self.started - self.lead)
+        return worked % SAVE_EVERY
+
+    @property
+    def share(self) -> int:
+        """GPUs on each of its nodes."""
+        return self.work.gpus // len(self.nodes)
+
+
+@dataclass(slots=True)
+class Losses:
+    """GPU-seconds by cause, and how often somebody was evicted."""
+
+    idle: float = 0.0
+    idle_any: float = 0.0
+    """The same while anybody waits, whether it fits or not."""
+    thrown: float = 0.0
+    reload: float = 0.0
+    evictions: int = 0
+    seconds_over: float = 0.0
+    """For how long the budget was exceeded."""
+    acts_over: int = 0
+
+    @property
+    def gpu_hours(self) -> float:
+        return (self.idle + self.thrown + self.reload) / HOUR
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Nodes, runs and the queue; time only goes forward."""
+
+    count: int = 128
+    gpus: int = 8
+    now: float = 0.0
+    free: list[int] = field(default_factory=list)
+    closed: list[float | None] = field(default_factory=list)
+    reloading: dict[int, float] = field(default_factory=dict)
+    done: list[bool] = field(default_factory=list)
+    on: list[dict[str, Run]] = field(default_factory=list)
+    runs: dict[str, Run] = field(default_factory=dict)
+    queues: dict[int, deque[Work]] = field(default_factory=lambda: {size: deque() for size in SIZES})
+    ends: list[tuple[float, str, float]] = field(default_factory=list)
+    losses: Losses = field(default_factory=Losses)
+    idle_max: int = 10**9
+    version: int = 0
+    counts: bool = False
+    _again: set[str] = field(default_factory=set)
+    """Who was evicted before."""
+
+    def __post_init__(self) -> None:
+        self.free = [self.gpus] * self.count
+        self.closed = [None] * self.count
+        self.done = [False] * self.count
+        self.on = [{} for _ in range(self.count)]
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def next_event(self) -> float:
+        """When something happens by itself."""
+        while self.ends:
+            _, name, started = self.ends[0]
+            run = self.runs.get(name)
+            if run is not None and run.started == started:
+                break
+            heapq.heappop(self.ends)
+        first = self.ends[0][0] if self.ends else float("inf")
+        return min(first, min(self.reloading.values(), default=float("inf")))
+
+    def advance(self, until: float) -> None:
+        """Let time pass up to an instant at or before the next event, then let happen what is due."""
+        self._count(until)
+        self.now = until
+        while self.ends and self.ends[0][0] <= until:
+            _, name, started = heapq.heappop(self.ends)
+            run = self.runs.get(name)
+            if run is not None and run.started == started:
+                self._leave(run)
+        for node in [node for node, at in self.reloading.items() if at <= until]:
+            del self.reloading[node]
+            self.done[node], self.closed[node] = True, None
+            self.version += 1
+
+    def _count(self, until: float) -> None:
+        span = until - self.now
+        if not self.counts or span <= 0:
+            return
+        reloading = self.gpus * len(self.reloading)
+        idle = self.idle_behind()
+        self.losses.reload += span * reloading
+        smallest = self.smallest_waiting()
+        if smallest:
+            self.losses.idle_any += span * idle
+            self.losses.idle += span * self.idle_behind(smallest)
+        if idle + reloading > self.idle_max:
+            self.losses.seconds_over += span
+
+    def idle_behind(self, fitting: int = 1) -> int:
+        """GPUs behind our cordon without a job, reloading ones left out, on nodes that have so many of them."""
+        free, reloading = self.free, self.reloading
+        return sum(
+            free[node]
+            for node, at in enumerate(self.closed)
+            if at is not None and free[node] >= fitting and node not in reloading
+        )
+
+    def smallest_waiting(self) -> int:
+        """GPUs of the smallest pod that waits; 0 where none does."""
+        return next((min(size, self.gpus) for size, row in self.queues.items() if row), 0)
+
+    # ── jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def submit(self, work: Work) -> None:
+        """Put a job into the queue, at the place of its arrival."""
+        row = self.queues[work.gpus]
+        if row and row[0].arrives > work.arrives:
+            row.appendleft(work)
+        else:
+            row.append(work)
+
+    def schedule(self) -> bool:
+        """Start whoever fits, in the order of arrival; whether anybody did."""
+        has_started = False
+        stuck: set[int] = set()
+        while True:
+            heads = sorted((row[0].arrives, size) for size, row in self.queues.items() if row and size not in stuck)
+            if not heads:
+                return has_started
+            for _, size in heads:
+                nodes = self._fit(size)
+                if nodes is None:
+                    stuck.add(size)
+                    continue
+                self._start(self.queues[size].popleft(), nodes)
+                has_started = True
+                break
+            else:
+                return has_started
+
+    def _fit(self, size: int) -> tuple[int, ...] | None:
+        free, closed = self.free, self.closed
+        if size < self.gpus:
+            for node in range(self.count):
+                if free[node] >= size and closed[node] is None:
+                    return (node,)
+            return None
+        wanted, found = size // self.gpus, []
+        for node in range(self.count):
+            if free[node] == self.gpus and closed[node] is None:
+                found.append(node)
+                if len(found) == wanted:
+                    return tuple(found)
+        return None
+
+    def _start(self, work: Work, nodes: tuple[int, ...]) -> None:
+        lead = RESTART if work.name in self._again else 0.0
+        run = Run(work=work, nodes=nodes, started=self.now, ends=self.now + lead + work.seconds, lead=lead)
+        self.runs[work.name] = run
+        for node in nodes:
+            self.free[node] -= run.share
+            self.on[node][work.name] = run
+        heapq.heappush(self.ends, (run.ends, work.name, run.started))
+        self.version += 1
+
+    def _leave(self, run: Run) -> None:
+        del self.runs[run.work.name]
+        for node in run.nodes:
+            self.free[node] += run.share
+            del self.on[node][run.work.name]
+        self.version += 1
+
+    # ── what an upgrade does ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self, node: int) -> None:
+        """Cordon a node."""
+        self.closed[node] = self.now
+        self.version += 1
+
+    def reopen(self, node: int) -> None:
+        """Give a node back to its users."""
+        self.closed[node] = None
+        self.version += 1
+
+    def evict(self, name: str, *, is_asked: bool = False) -> None:
+        """Have a job start again, elsewhere; who is asked saves first, and a service loses a minute."""
+        run = self.runs[name]
+        thrown = 0.0 if run.work.is_service else min(run.thrown(self.now), MINUTE if is_asked else HOUR)
+        worked = max(0.0, self.now - run.started - run.lead)
+        restart = MINUTE if run.work.is_service else RESTART
+        self.losses.thrown += run.work.gpus * (thrown + restart)
+        self.losses.evictions += 1
+        self._leave(run)
+        run.work.seconds -= worked - thrown
+        self._again.add(name)
+        self.submit(run.work)
+
+    def reload(self, node: int) -> None:
+        """Replace the driver of an empty, closed node."""
+        assert self.closed[node] is not None, node
+        assert self.free[node] == self.gpus, node
+        self.reloading[node] = self.now + RELOAD
+        self.version += 1
+
+    def is_over(self) -> bool:
+        """Whether every node is through."""
+        return all(self.done)
+
+    def old(self) -> Iterator[int]:
+        """The nodes that are not through."""
+        return (node for node in range(self.count) if not self.done[node])

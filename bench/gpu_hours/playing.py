@@ -1,0 +1,106 @@
+"""One run: a trace, a cluster that is warm, a way; until every node is through.
+
+Tests: tests/bench/test_gpu_hours.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from bench.gpu_hours.cluster import RELOAD, RESTART, Cluster, Losses
+from bench.gpu_hours.traces import DAY, HOUR, Kind, Work, arrivals
+
+Warm: TypeAlias = tuple[Cluster, Iterator[Work], Work | None]
+
+
+class Way(Protocol):
+    """Who decides."""
+
+    def act(self, cluster: Cluster) -> float:
+        """Do what is due; when to look again though nothing happens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run cost."""
+
+    losses: Losses
+    hours: float
+    is_over: bool
+    running: int
+    """Jobs that ran when it began."""
+
+
+def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int) -> Warm:
+    """A cluster that has been at work for so long, and what comes next."""
+    cluster = Cluster(count=count)
+    coming = arrivals(kind, seed, until)
+    following = next(coming, None)
+    start = warm_hours * HOUR
+    while True:
+        at = min(cluster.next_event(), following.arrives if following else float("inf"), start)
+        cluster.advance(at)
+        while following is not None and following.arrives <= at:
+            cluster.submit(following)
+            following = next(coming, None)
+        cluster.schedule()
+        if at >= start:
+            return cluster, coming, following
+
+
+def play(
+    kind: Kind,
+    seed: int,
+    way: Way,
+    *,
+    warm_hours: float = 12.0,
+    days_max: float = 5.0,
+    count: int = 128,
+    idle_max: int = 10**9,
+) -> Outcome:
+    """Play it to its end, or for so many days."""
+    start = warm_hours * HOUR
+    stop = start + days_max * DAY
+    cluster, coming, following = warm(kind, seed, warm_hours, stop, count)
+    cluster.counts, cluster.idle_max = True, idle_max
+    running = len(cluster.runs)
+    again, looked = start, -1
+    while not cluster.is_over() and cluster.now < stop:
+        while cluster.version != looked or cluster.now >= again:  # what is done may let others start
+            looked = cluster.version
+            again = way.act(cluster)
+            cluster.schedule()
+        at = min(cluster.next_event(), following.arrives if following else stop, again, stop)
+        cluster.advance(max(at, cluster.now))
+        while following is not None and following.arrives <= cluster.now:
+            cluster.submit(following)
+            following = next(coming, None)
+        cluster.schedule()
+    return Outcome(
+        losses=cluster.losses, hours=(cluster.now - start) / HOUR, is_over=cluster.is_over(), running=running
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What no way can stay below, whatever it knows."""
+
+    gpu_hours: float
+    evictions: int
+
+
+def bound(kind: Kind, seed: int, deadline_hours: float, *, warm_hours: float, count: int = 128) -> Bound:
+    """Every node reloads once, and who runs beyond the deadline starts again once, right after a save.
+
+    That is a relaxation: who starts later, and whether idle GPUs could be avoided at all, is left out.
+    """
+    start = warm_hours * HOUR
+    cluster, _, _ = warm(kind, seed, warm_hours, start, count)
+    late = [
+        run for run in cluster.runs.values() if run.ends > start + deadline_hours * HOUR and not run.work.is_service
+    ]
+    seconds = count * cluster.gpus * RELOAD + sum(run.work.gpus * RESTART for run in late)
+    return Bound(gpu_hours=seconds / HOUR, evictions=len(late))

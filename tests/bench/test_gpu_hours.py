@@ -1,0 +1,98 @@
+"""The model of a busy cluster counts what it says, and a small upgrade by attrition keeps its promises in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from bench.gpu_hours import traces
+from bench.gpu_hours.cluster import RELOAD, Cluster
+from bench.gpu_hours.others import WAYS, Batches
+from bench.gpu_hours.ours import ByAttrition
+from bench.gpu_hours.playing import bound, play
+from bench.gpu_hours.traces import HOUR, Saves, Work
+
+from seatrial.core.budget.attrition.values import Attrition
+
+SMALL = traces.loaded(traces.PUBLISHED, 64, 2.0, "small")
+"""Eight nodes, twice as many jobs as fit."""
+
+
+def work(name: str, gpus: int, hours: float, at: float = 0.0) -> Work:
+    return Work(name=name, gpus=gpus, arrives=at, seconds=hours * HOUR, owner="o")
+
+
+def test_the_trace_is_about_fourfold_oversubscribed_and_the_other_at_85_percent() -> None:
+    assert traces.PUBLISHED.demand_gpus() / 1024 == pytest.approx(4.0, abs=0.5)
+    assert traces.BUSY.demand_gpus() / 1024 == pytest.approx(0.85)
+
+
+def test_a_trace_is_the_same_for_the_same_seed() -> None:
+    first, again = (list(traces.arrivals(SMALL, 3, HOUR * 10)) for _ in range(2))
+    assert first == again != list(traces.arrivals(SMALL, 4, HOUR * 10))
+
+
+def test_who_fits_starts_although_somebody_older_does_not() -> None:
+    cluster = Cluster(count=2)
+    for each in (work("a", 8, 1), work("gang", 16, 1), work("b", 4, 1)):
+        cluster.submit(each)
+    cluster.schedule()
+    assert sorted(cluster.runs) == ["a", "b"]
+
+
+def test_an_evicted_job_loses_what_it_has_not_saved_and_starts_again_later() -> None:
+    cluster = Cluster(count=1)
+    cluster.submit(work("a", 8, 5))
+    cluster.schedule()
+    cluster.advance(1.5 * HOUR)
+    cluster.evict("a")
+    assert cluster.losses.thrown == pytest.approx(8 * (0.5 * HOUR + 600))
+    cluster.schedule()
+    assert cluster.runs["a"].ends == pytest.approx(1.5 * HOUR + 600 + 4 * HOUR)
+
+
+def test_idle_gpus_behind_a_cordon_are_lost_only_while_somebody_waits_who_fits() -> None:
+    cluster = Cluster(count=1)
+    cluster.counts = True
+    cluster.submit(work("a", 4, 9))
+    cluster.schedule()
+    cluster.close(0)
+    cluster.advance(HOUR)
+    cluster.submit(work("large", 8, 1))
+    cluster.advance(2 * HOUR)
+    assert cluster.losses.idle == 0
+    cluster.submit(work("small", 2, 1))
+    cluster.advance(3 * HOUR)
+    assert cluster.losses.idle == 4 * HOUR
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_each_of_nvidias_ways_reloads_every_node_once(way: str) -> None:
+    outcome = play(SMALL, 1, Batches(WAYS[way]), warm_hours=3, days_max=30, count=8)
+    assert outcome.is_over
+    assert outcome.losses.reload == pytest.approx(8 * 8 * RELOAD)
+    assert (outcome.losses.evictions == 0) == (way == "wait")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_by_attrition_the_deadline_and_the_idle_budget_are_kept_and_less_is_lost(seed: int) -> None:
+    ours = ByAttrition(Attrition(deadline_seconds=24 * HOUR), 16, partial(traces.past, SMALL, seed))
+    outcome = play(SMALL, seed, ours, warm_hours=6, count=8, idle_max=16)
+    evict = play(SMALL, seed, Batches(0.0), warm_hours=6, count=8)
+    assert outcome.is_over
+    assert outcome.hours <= 24
+    assert (outcome.losses.acts_over, outcome.losses.seconds_over) == (0, 0)
+    assert outcome.losses.gpu_hours < evict.losses.gpu_hours
+    least = bound(SMALL, seed, 24, warm_hours=6, count=8)
+    assert outcome.losses.gpu_hours >= least.gpu_hours
+    assert outcome.losses.evictions >= least.evictions
+
+
+def test_what_can_be_asked_to_save_costs_less_than_what_says_nothing() -> None:
+    lost = {}
+    for saves in Saves:
+        kind = replace(SMALL, saves=saves)
+        ours = ByAttrition(Attrition(deadline_seconds=12 * HOUR), 16)
+        lost[saves] = play(kind, 2, ours, warm_hours=6, count=8, idle_max=16).losses.thrown
+    assert lost[Saves.ASKED] < lost[Saves.SILENT]
