@@ -165,7 +165,7 @@ def test_an_eviction_costs_what_is_not_saved_and_the_restart() -> None:
 
 def test_waiting_costs_nothing_on_a_node_that_one_job_fills() -> None:
     seen = view(job("a", "n1"))
-    assert costs.price(tuple(seen.nodes.values()), seen, 24 * HOUR).waiting == pytest.approx(0.0)
+    assert costs.price(tuple(seen.nodes.values()), seen, 24 * HOUR).waiting == pytest.approx(0.0, abs=1e-6)
 
 
 def test_waiting_costs_less_where_nobody_waits_who_would_fit() -> None:

@@ -11,8 +11,7 @@ Tests: tests/core/test_attrition.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from seatrial.core.budget.attrition import ends
@@ -65,28 +64,40 @@ def weighed(job: Job, now: Instant, seconds: float = 0.0) -> float:
 
 def price(nodes: Sequence[Load], view: View, longest: float) -> Price:
     """What it costs to empty these nodes from now on, in the best way that is allowed."""
-    jobs, now = view.jobs, view.now
-    held = {name: jobs[name] for node in nodes for name in node.jobs}
-    best, best_cost, spent, before, rate_before = 0.0, float("inf"), 0.0, 0.0, 0.0
-    now_cost = sum(weighed(job, now) for job in held.values())
+    now = view.now
+    held = [view.jobs[name] for name in dict.fromkeys(name for node in nodes for name in node.jobs)]
+    place = {job.name: number for number, job in enumerate(held)}
+    rows = [
+        (
+            node.gpus,
+            wanted(node, view.waiting_gpus),
+            [(place[name], on(view.jobs[name], node.name)) for name in node.jobs],
+        )
+        for node in nodes
+        if node.jobs
+    ]
+    best, best_cost, spent, before, rate_before = longest, float("inf"), 0.0, 0.0, 0.0
     for span in (*(each for each in SPANS if each < longest), longest):
-        left = {name: ends.outlasts(job, now, span) if span else 1.0 for name, job in held.items()}
-        rate = sum(_idle(node, held, left) * wanted(node, view.waiting_gpus) for node in nodes)
+        left = [ends.outlasts(job, now, span) if span else 1.0 for job in held]
+        rate = sum(worth * _idle(gpus, row, left) for gpus, worth, row in rows)
         spent += (rate + rate_before) / 2 * (span - before)
-        cost = spent + sum(chance * weighed(held[name], now, span) for name, chance in left.items())
-        if cost < best_cost and (view.way.evicts_early or span == longest):
-            best, best_cost = span, cost
         before, rate_before = span, rate
-    return Price(best, best_cost, now_cost, spent)
+        if spent >= best_cost and view.way.evicts_early and span < longest:
+            continue  # it only grows, and what is spent alone is more than the best
+        if view.way.evicts_early or span == longest:
+            cost = spent + sum(chance * weighed(job, now, span) for job, chance in zip(held, left, strict=True))
+            if cost < best_cost:
+                best, best_cost = span, cost
+    return Price(best, best_cost, sum(weighed(job, now) for job in held), spent)
 
 
-def _idle(node: Load, jobs: Mapping[str, Job], left: Mapping[str, float]) -> float:
+def _idle(gpus: int, row: Sequence[tuple[int, int]], left: Sequence[float]) -> float:
     """GPUs of a node expected to be idle while somebody is still on it."""
-    if not node.jobs:
-        return 0.0
-    somebody = 1.0 - prod(1.0 - left[name] for name in node.jobs)
-    busy = sum(left[name] * on(jobs[name], node.name) for name in node.jobs)
-    return max(0.0, node.gpus * somebody - busy)
+    nobody, busy = 1.0, 0.0
+    for number, count in row:
+        nobody *= 1.0 - left[number]
+        busy += left[number] * count
+    return max(0.0, gpus * (1.0 - nobody) - busy)
 
 
 def wanted(node: Load, waiting_gpus: int) -> float:
