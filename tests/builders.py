@@ -244,6 +244,7 @@ def an_intent(
     *,
     parallel_max: int = 1,
     unavailable_max: int | str = "25%",
+    idle_gpus_max: int | str | None = None,
     jobs: JobWait | None = None,
     eviction: Eviction | None = None,
     drain: Drain | None = None,
@@ -251,7 +252,11 @@ def an_intent(
 ) -> Intent:
     """A wish for the NEW driver, and for what people are asked to bring."""
     policy = Policy(
-        limits=Limits(parallel_max=parallel_max, unavailable_max=Share.parse(unavailable_max)),
+        limits=Limits(
+            parallel_max=parallel_max,
+            unavailable_max=Share.parse(unavailable_max),
+            idle_gpus_max=None if idle_gpus_max is None else Share.parse(idle_gpus_max),
+        ),
         jobs=jobs or JobWait(),
         eviction=eviction or Eviction(),
         drain=drain or Drain(),

@@ -27,7 +27,7 @@ _NIGHT: Final = {"start": "00:00", "minutes": 1440}
 COMMON: Final[dict[str, Any]] = {
     "target": {"driver": NEW.version},
     "nodeSelector": {"nvidia.com/gpu.present": "true"},
-    "limits": {"maxParallelUpgrades": 2, "maxUnavailable": "50%", "maxFailed": 1},
+    "limits": {"maxParallelUpgrades": 2, "maxUnavailable": "50%", "maxIdleGPUs": "50%", "maxFailed": 1},
     "waitForCompletion": {"podSelector": "app=train", "timeoutSeconds": 600},
     "podDeletion": {"force": False, "deleteEmptyDir": False, "timeoutSeconds": 300},
     "drain": {"enable": True, "force": False, "deleteEmptyDir": False, "podSelector": "app=web", "timeoutSeconds": 300},
@@ -150,6 +150,8 @@ CASES: Final = (
     _case("limits.maxParallelUpgrades", 0),
     _case("limits.maxUnavailable", 0),
     _case("limits.maxUnavailable", "100%"),
+    _case("limits.maxIdleGPUs", 8),
+    _case("limits.maxIdleGPUs", "100%"),
     _case("limits.maxFailed", 0),
     _case("limits.maxFailed", 9),
     _case("waitForCompletion.podSelector", "app in (a, b)"),

@@ -546,6 +546,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         an_intent(unavailable_max=2),
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
+    HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
     HoldCode.UNIT_UNFIT: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1, is_skipped=True)), UNITED),
     HoldCode.UNIT_INCOMPLETE: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1)), UNITED),
     HoldCode.UNIT_TOO_LARGE: (

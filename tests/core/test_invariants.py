@@ -21,6 +21,7 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode, hold
@@ -105,6 +106,9 @@ RELEASE = ReleaseMaintenance(
 RESTART = restart()
 FLEET = a_fleet(4, NodePhase.UPGRADE_DONE)
 WAITING = a_snapshot(*FLEET)
+OF_EIGHT = a_snapshot(
+    *(a_node(f"n{number}", NodePhase.UPGRADE_DONE, labels={COUNT_LABEL: "8"}) for number in range(1, 5))
+)
 ONE_OUT = a_snapshot(a_node("n1", NodePhase.UPGRADE_DONE, is_ready=False), *FLEET[1:])
 FULL = a_snapshot(
     a_node("n1", NodePhase.UPGRADE_DONE, is_ready=False),
@@ -281,6 +285,13 @@ CASES = [
             Breach(promise="capacity", subject="spring", detail="3 nodes under way, limit 2"),
             Breach(promise="capacity", subject="spring", detail="3 unavailable, limit 2"),
         ),
+    ),
+    Case(
+        "nodes of 16 GPUs are admitted where 8 may stand idle",
+        OF_EIGHT,
+        a_decision(ledger(OF_EIGHT, *a_ledger("n1", "n2"))),
+        (Breach(promise="capacity", subject="spring", detail="16 GPUs taken, limit 8"),),
+        an_intent(parallel_max=2, unavailable_max=2, failed_max=0, idle_gpus_max=8),
     ),
     Case("one is admitted beside a node that is out", ONE_OUT, a_decision(ledger(ONE_OUT, *a_ledger("n2")))),
     Case(

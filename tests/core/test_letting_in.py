@@ -11,6 +11,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, Waves
@@ -139,6 +140,15 @@ def test_a_node_at_work_that_the_ledger_does_not_name_is_put_back_and_counted() 
 def test_a_node_that_somebody_else_made_unavailable_counts() -> None:
     decision = look(waving(done("n2", is_cordoned=True), kept_out("n3")), asked(unavailable_max=1))
     assert told(decision)["n3"] is HoldCode.UNAVAILABLE_LIMIT
+
+
+def test_gpus_that_may_stand_idle_bind_whom_nvidias_controller_gets_too() -> None:
+    eight: dict[str, Any] = {"labels": {COUNT_LABEL: "8"}}
+    limits = replace(asked().policy.limits, idle_gpus_max=Share(amount=8))
+    intent = replace(asked(), policy=replace(asked().policy, limits=limits))
+    decision = look(waving(kept_out("n3", **eight), kept_out("n4", **eight)), intent)
+    assert ledger(decision) == ["n3"]
+    assert told(decision)["n4"] is HoldCode.IDLE_GPU_LIMIT
 
 
 def test_the_next_is_let_in_when_one_is_seen_done() -> None:

@@ -25,6 +25,7 @@ from seatrial.core.model.selectors import Selector, drain_selector
 EVERYTHING = PolicyWish(
     parallel_max=4,
     unavailable_max=Share(amount=3),
+    idle_gpus_max=Share(amount=16),
     jobs_selector="kind=training",
     jobs_timeout_seconds=60.0,
     eviction_force=True,
@@ -38,7 +39,7 @@ EVERYTHING = PolicyWish(
 )
 
 OF_EVERYTHING = Policy(
-    limits=Limits(parallel_max=4, unavailable_max=Share(amount=3)),
+    limits=Limits(parallel_max=4, unavailable_max=Share(amount=3), idle_gpus_max=Share(amount=16)),
     jobs=JobWait(selector=Selector.parse("kind=training"), timeout_seconds=60.0),
     eviction=Eviction(force=True, delete_empty_dir=True, timeout_seconds=120.0),
     drain=Drain(
@@ -102,6 +103,7 @@ def test_no_and_none_are_said_and_not_left_open() -> None:
     refusing = PolicyWish(
         parallel_max=0,
         unavailable_max=Share(amount=0),
+        idle_gpus_max=Share(amount=0),
         jobs_selector="",
         jobs_timeout_seconds=0.0,
         eviction_force=False,
@@ -112,7 +114,7 @@ def test_no_and_none_are_said_and_not_left_open() -> None:
         drain_selector="",
     )
     assert policy_of([refusing, EVERYTHING]) == Policy(
-        limits=Limits(parallel_max=0, unavailable_max=Share(amount=0)),
+        limits=Limits(parallel_max=0, unavailable_max=Share(amount=0), idle_gpus_max=Share(amount=0)),
         jobs=JobWait(selector=None, timeout_seconds=0.0),
         eviction=Eviction(timeout_seconds=120.0),
         drain=Drain(is_enabled=False, selector=drain_selector(""), rules=Eviction(timeout_seconds=240.0)),
@@ -137,6 +139,7 @@ def test_a_selector_that_cannot_be_read_is_refused(wish: PolicyWish) -> None:
         (PolicyWish(eviction_force=True), False),
         (PolicyWish(parallel_max=0), True),
         (PolicyWish(unavailable_max=Share(amount=1)), True),
+        (PolicyWish(idle_gpus_max=Share(amount=1)), True),
     ],
 )
 def test_a_wish_says_limits_when_it_says_one_of_the_two(wish: PolicyWish, says: bool) -> None:
@@ -146,6 +149,7 @@ def test_a_wish_says_limits_when_it_says_one_of_the_two(wish: PolicyWish, says: 
 SAID: dict[str, st.SearchStrategy[Any]] = {
     "parallel_max": st.integers(0, 5),
     "unavailable_max": st.builds(Share, amount=st.integers(0, 100), is_percent=st.booleans()),
+    "idle_gpus_max": st.builds(Share, amount=st.integers(0, 100), is_percent=st.booleans()),
     "jobs_selector": st.sampled_from(["", "a=b", "!c"]),
     "jobs_timeout_seconds": st.sampled_from([0.0, 30.0]),
     "eviction_force": st.booleans(),

@@ -141,6 +141,7 @@ intents = st.builds(
     an_intent,
     parallel_max=st.integers(0, 3),
     unavailable_max=st.sampled_from([0, 1, 2, 3, 3, "25%", "50%", "100%"]),
+    idle_gpus_max=st.sampled_from([None, None, None, 1, 2, "50%"]),
     failed_max=st.integers(0, 2),
     jobs=st.sampled_from([JobWait(), JobWait(selector=Selector.parse(JOB_LABEL), timeout_seconds=3600)]),
     drain=st.sampled_from([Drain(), Drain(is_enabled=True, rules=Eviction(force=True))]),
@@ -442,6 +443,10 @@ def assert_all_at_rest(rehearsal: Rehearsal, report: Report) -> None:
         if hold.code is HoldCode.UNAVAILABLE_LIMIT:
             inside, limits = _scope(hold, nodes, intent)
             assert sum(node.facts.is_unavailable for node in inside) >= limits.unavailable_max.of(len(inside))
+        if hold.code is HoldCode.IDLE_GPU_LIMIT:
+            counts = {key: int(text) for key, text in hold.params if key in ("taken", "gpus", "limit")}
+            assert counts["taken"] + counts["gpus"] > counts["limit"]
+            assert bool(counts["taken"]) == bool(rehearsal.world.rollout.admitted)
     kept = {
         name
         for name, node in nodes.items()

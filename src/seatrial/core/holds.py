@@ -117,6 +117,7 @@ class HoldCode(StrEnum):
     LEAKED = "leaked"
     PARALLEL_LIMIT = "parallel-limit"
     UNAVAILABLE_LIMIT = "unavailable-limit"
+    IDLE_GPU_LIMIT = "idle-gpu-limit"
     UNIT_INCOMPLETE = "unit-incomplete"
     UNIT_UNFIT = "unit-unfit"
     UNIT_TOO_LARGE = "unit-too-large"

@@ -69,6 +69,7 @@ RESTING: Final = UNDECIDED | {
     HoldCode.FAILED,
     HoldCode.FAILURE_BUDGET,
     HoldCode.UNAVAILABLE_LIMIT,
+    HoldCode.IDLE_GPU_LIMIT,
     HoldCode.UNIT_TOO_LARGE,
     HoldCode.SKIPPED,
     HoldCode.NODE_NOT_READY,

@@ -414,6 +414,7 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
         ),
         ({"waves": {"growth": "wild"}}, "spec.waves.growth: 'wild' is none of fixed, linear"),
         ({"waves": {"growth": "percentages"}}, "spec.waves.percentages: growth by percentages needs some"),
+        ({"limits": {"maxIdleGPUs": "many"}}, "spec.limits.maxIdleGPUs: 'many' is neither a count such as 3"),
         ({"waves": {"first": "many"}}, "spec.waves.first: 'many' is neither a count such as 3 nor a percentage"),
         (
             {"waves": {"first": "150%"}},

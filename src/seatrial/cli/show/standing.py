@@ -169,7 +169,8 @@ def _campaign(found: Look, ink: Ink, width: int) -> list[str]:
 
 
 def _limits(limits: Limits) -> str:
-    return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable"
+    idle = f", {limits.idle_gpus_max} of the GPUs idle" if limits.idle_gpus_max is not None else ""
+    return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable{idle}"
 
 
 def _without_rollout(found: Look) -> Iterator[str]:

@@ -6,6 +6,7 @@ there, and the ledger changes by compare-and-set only. A view may be old; a writ
 
     taken = nodes seen unavailable ∪ nodes in the ledger                  |taken ∪ {node}| ≤ unavailable_max
     under way = nodes in the ledger whose attempt has not ended           |under way| < parallel_max
+    idle.py: GPUs of nodes in the ledger                                  at most idle_gpus_max, over the rollout
 
 The same holds in every scope a node is in: the rollout, the pool of its NVIDIADriver, its rack or NVLink clique. A unit
 (a clique that must not run two drivers) is let in as a whole or not at all.
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+from seatrial.core.budget.idle import IdleBudget, idle_budget
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
@@ -63,6 +65,8 @@ class Budget:
     """The scopes a node is in besides the rollout's own."""
     unit_of: Mapping[str, str] = field(default_factory=dict)
     """The unit a node is upgraded with, where it is in one."""
+    idle: IdleBudget | None = None
+    """How many GPUs may stand idle, where the rollout says so."""
 
     @property
     def whole(self) -> Scope:
@@ -110,6 +114,7 @@ def budget_of(
         scopes=scopes,
         scopes_of=scopes_of,
         unit_of=unit_of,
+        idle=idle_budget(nodes, intent.limits),
     )
 
 
@@ -293,11 +298,12 @@ def _groups(candidates: Iterable[str], budget: Budget) -> Iterable[tuple[str, li
     return groups.items()
 
 
-Kind: TypeAlias = tuple[tuple[str, ...], bool]
-"""The scopes a node is in, and whether it is gone for its users already: all that its admission depends on."""
+Kind: TypeAlias = tuple[tuple[str, ...], bool, int]
+"""The scopes a node is in, whether it is gone for its users already, and the GPUs that its admission would take where
+they are counted: all that its admission depends on."""
 
 
-ANYBODY: Final[Kind] = ((WHOLE,), False)
+ANYBODY: Final[Kind] = ((WHOLE,), False, 0)
 """Whoever it is: nobody else has the rollout among his other scopes."""
 
 
@@ -308,10 +314,12 @@ class Tally:
         self._budget = budget
         self._moving: dict[str, set[str]] = defaultdict(set)
         """Let in here, beyond those under way before."""
-        self._taken = taken_in(budget, admitted)
+        self._held = set(admitted)
+        self._taken = taken_in(budget, self._held)
 
     def add(self, names: Iterable[str]) -> None:
         for node in names:
+            self._held.add(node)
             for name in self._budget.around(node):
                 scope = self._budget.scopes[name]
                 if node not in scope.under_way:
@@ -321,7 +329,9 @@ class Tally:
 
     def kind_of(self, name: str) -> Kind:
         is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
-        return self._budget.scopes_of.get(name, ()), is_taken
+        idle = self._budget.idle
+        gpus = idle.of({name} - self._held) if idle is not None else 0
+        return self._budget.scopes_of.get(name, ()), is_taken, gpus
 
     def is_full(self) -> bool:
         """Whether a limit of the rollout as a whole keeps every single node out, whichever it is."""
@@ -335,7 +345,12 @@ class Tally:
         if len(budget.failed) > budget.failed_max:
             return Why(HoldCode.FAILURE_BUDGET)
         scopes = dict.fromkeys(scope for node in names for scope in budget.around(node))
-        return next((why for scope in scopes if (why := self._why_not_in(scope, names)) is not None), None)
+        found = next((why for scope in scopes if (why := self._why_not_in(scope, names)) is not None), None)
+        return Why(HoldCode.IDLE_GPU_LIMIT) if found is None and self._idles_too_many(names) else found
+
+    def _idles_too_many(self, names: Sequence[str]) -> bool:
+        idle, new = self._budget.idle, set(names) - self._held
+        return idle is not None and bool(new) and idle.of(self._held | new) > idle.gpus_max
 
     def _why_not_in(self, name: str, names: Sequence[str]) -> Why | None:
         scope, moving, taken = self._budget.scopes[name], self._moving[name], self._taken[name]
@@ -368,6 +383,14 @@ class Tally:
                 params = {"failed": len(budget.failed), "limit": budget.failed_max, "nodes": _some(budget.failed)}
             case HoldCode.UNIT_TOO_LARGE:
                 params = {"size": why.size, "limit": min(scope.parallel_max, scope.unavailable_max)}
+            case HoldCode.IDLE_GPU_LIMIT if budget.idle is not None:
+                taken_gpus, wanted = budget.idle.of(self._held), budget.idle.of(names)
+                params = {
+                    "limit": budget.idle.gpus_max,
+                    "taken": taken_gpus,
+                    "gpus": wanted,
+                    "nodes": _some(self._held),
+                }
             case HoldCode.PARALLEL_LIMIT:
                 params = {"limit": scope.parallel_max, "nodes": _some(scope.under_way | moving)}
             case _:
@@ -406,6 +429,8 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
     admitted = [admission.node for admission in ledger]
     taken = taken_in(budget, admitted)
     back: set[str] = set()
+    if budget.idle is not None and budget.idle.of(admitted) > budget.idle.gpus_max:
+        back |= budget.whole.under_way - budget.whole.unavailable
     for name in {WHOLE}.union(*(budget.scopes_of.get(node, ()) for node in admitted)):
         scope = budget.scopes[name]
         if len(scope.under_way) > scope.parallel_max:

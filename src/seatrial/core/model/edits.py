@@ -103,6 +103,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "nodeSelector": _refused_begun("Nodes that left would be neither upgraded nor rolled back, and keep our marks."),
     "limits.maxParallelUpgrades": _LIMIT,
     "limits.maxUnavailable": _LIMIT,
+    "limits.maxIdleGPUs": _LIMIT,
     "limits.maxFailed": _at_once(
         "With more failures than that no other node starts; a higher one lets the rest continue."
     ),

@@ -157,7 +157,7 @@ def policies(
 
 
 def _without_limits(wish: PolicyWish) -> PolicyWish:
-    return replace(wish, parallel_max=None, unavailable_max=None)
+    return replace(wish, parallel_max=None, unavailable_max=None, idle_gpus_max=None)
 
 
 def is_member(node: str, labels: Mapping[str, str], selector: Mapping[str, str], admitted: Container[str]) -> bool:

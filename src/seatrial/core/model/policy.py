@@ -26,7 +26,7 @@ LONGEST_SECONDS: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A count of nodes, or a percentage of them."""
+    """A count of nodes or GPUs, or a percentage of them."""
 
     amount: int
     is_percent: bool = False
@@ -59,6 +59,8 @@ class Limits:
     parallel_max: int = 1
     """Nodes under way at once; 0 means no limit but the others."""
     unavailable_max: Share = field(default_factory=lambda: Share(amount=25, is_percent=True))
+    idle_gpus_max: Share | None = None
+    """GPUs that may stand idle because of us; None is no limit of its own."""
 
 
 NO_LIMITS: Final = Limits(parallel_max=0, unavailable_max=Share(amount=100, is_percent=True))
@@ -110,6 +112,7 @@ class PolicyWish:
 
     parallel_max: int | None = None
     unavailable_max: Share | None = None
+    idle_gpus_max: Share | None = None
     jobs_selector: str | None = None
     jobs_timeout_seconds: float | None = None
     eviction_force: bool | None = None
@@ -123,7 +126,8 @@ class PolicyWish:
 
     @property
     def says_limits(self) -> bool:
-        return self.parallel_max is not None or self.unavailable_max is not None
+        said = (self.parallel_max, self.unavailable_max, self.idle_gpus_max)
+        return any(limit is not None for limit in said)
 
 
 def policy_of(wishes: Iterable[PolicyWish]) -> Policy:
@@ -140,6 +144,7 @@ def policy_of(wishes: Iterable[PolicyWish]) -> Policy:
         limits=Limits(
             parallel_max=_or(merged.parallel_max, defaults.limits.parallel_max),
             unavailable_max=merged.unavailable_max or defaults.limits.unavailable_max,
+            idle_gpus_max=merged.idle_gpus_max,
         ),
         jobs=JobWait(
             selector=Selector.parse(merged.jobs_selector) if merged.jobs_selector else None,

@@ -49,6 +49,9 @@ def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterato
         # A new attempt of a node that the ledger names already takes nothing more from anybody.
         taken = {admission.node for admission in action.record.admitted}
         yield from _overdrawn(budget, action.record.name, taken, added - before)
+        if budget.idle is not None and added - before and budget.idle.of(taken) > budget.idle.gpus_max:
+            detail = f"{budget.idle.of(taken)} GPUs taken, limit {budget.idle.gpus_max}"
+            yield breach("capacity", action.record.name, detail)
 
 
 def _overdrawn(budget: capacity.Budget, subject: str, taken: set[str], added: set[str]) -> Iterator[Breach]:

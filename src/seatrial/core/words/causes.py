@@ -70,6 +70,7 @@ QUEUEING: Final = frozenset(
         HoldCode.MOVED_BY_NVIDIA,
         HoldCode.PARALLEL_LIMIT,
         HoldCode.UNAVAILABLE_LIMIT,
+        HoldCode.IDLE_GPU_LIMIT,
         HoldCode.UNIT_INCOMPLETE,
         HoldCode.LEDGER_PENDING,
         HoldCode.PASS_FULL,

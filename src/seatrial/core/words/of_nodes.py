@@ -32,6 +32,10 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "at most {limit:node}{scope_text} may be unavailable, and {taken} {taken:is|are}: {nodes}",
         "Bring an unavailable node back, or raise maxUnavailable.",
     ),
+    HoldCode.IDLE_GPU_LIMIT: says(
+        "at most {limit:GPU} may stand idle for the upgrade, it has {gpus}, and {taken} {taken:is|are} taken: {nodes}",
+        "It starts when there is room; raise maxIdleGPUs, to {gpus} at least, to go faster.",
+    ),
     HoldCode.UNIT_INCOMPLETE: says(
         "its domain is upgraded as one unit, and these nodes are not ready to start yet: {nodes}", BY_ITSELF
     ),

@@ -124,7 +124,9 @@ def _campaign(
 def _read_wish(spec: models.RolloutSpec) -> PolicyWish:
     limits = spec.limits or models.RolloutLimits()
     unavailable_max = _read_share("spec.limits.maxUnavailable", limits.max_unavailable)
-    return wish_of(spec, parallel_max=limits.max_parallel_upgrades, unavailable_max=unavailable_max)
+    wish = wish_of(spec, parallel_max=limits.max_parallel_upgrades, unavailable_max=unavailable_max)
+    said = limits.max_idle_gpus
+    return replace(wish, idle_gpus_max=None if said is None else _read_size("spec.limits.maxIdleGPUs", said))
 
 
 def _check_selectors(own: PolicyWish, operator: OperatorFacts, *, moves_network: bool) -> None:

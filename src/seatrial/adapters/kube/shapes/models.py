@@ -89,6 +89,7 @@ class RolloutLimits(Model, frozen=True):
 
     max_parallel_upgrades: int | None = None
     max_unavailable: int | str | None = None
+    max_idle_gpus: int | str | None = msgspec.field(name="maxIdleGPUs", default=None)
     max_failed: int | None = None
 
 

@@ -39,7 +39,8 @@ def _rows(intent: Intent) -> Iterator[tuple[str, str]]:
 
 
 def _limits(limits: Limits) -> str:
-    return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable"
+    idle = f", {limits.idle_gpus_max} of the GPUs idle" if limits.idle_gpus_max is not None else ""
+    return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable{idle}"
 
 
 def _of_campaign(campaign: Campaign, *, is_driver: bool) -> Iterator[tuple[str, str]]:
