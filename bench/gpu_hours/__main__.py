@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("--saves", choices=sorted(Saves), default=Saves.ASKED.value, help="what is known of saves")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--deadline", type=int, action="append", help="hours (24 and 48)")
-    parser.add_argument("--warm", type=float, default=6.0, help="hours at work before the upgrade begins")
+    parser.add_argument("--warm", type=float, default=6.0, help="hours at work before the upgrade begins (6)")
     parser.add_argument("--no-keep", action="store_true", help="print the result, do not write it to bench/results")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -59,7 +59,7 @@ def main() -> int:
         print(f"missed: {text}")
     result = {"seeds": args.seeds, "warm_hours": args.warm, "saves": args.saves, "idle_max": IDLE_MAX}
     if not args.no_keep:
-        print(keep("gpu-hours", {"machine": machine()} | result | {"rows": rows}))
+        print(keep("-".join(["gpu-hours", *(args.kind or [])]), {"machine": machine()} | result | {"rows": rows}))
     return 1 if missed else 0
 
 
