@@ -20,6 +20,7 @@ from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
@@ -303,8 +304,18 @@ def test_a_whole_node_is_joined_from_its_pods() -> None:
             namespace="gpu-operator", name="validator-n1", uid="uid-validator-n1", is_ready=True, ready_since=AT
         ),
         pods=(
-            Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE, gpu_count=1, is_running=True),
-            Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE, gpu_count=1, is_running=True),
+            *(
+                Pod(
+                    namespace="jobs",
+                    name=name,
+                    uid=f"uid-{name}",
+                    gpu=GpuUse.RESOURCE,
+                    gpu_count=1,
+                    is_running=True,
+                    job=PodJob(gang=f"jobs/pod/{name}", line="jobs/train"),
+                )
+                for name in ("train-0", "train-1")
+            ),
             Pod(namespace="jobs", name="web", uid="uid-web", is_running=True, keeper=PodOwner.NOBODY),
         ),
     )
@@ -393,7 +404,53 @@ def test_what_eviction_would_cost_is_known() -> None:
         is_terminating=True,
         keeper=PodOwner.NOBODY,
         has_empty_dir=True,
+        job=PodJob(gang="jobs/pod/train-0", line="jobs/train"),
     )
+
+
+def test_what_a_pod_tells_of_its_job_is_kept() -> None:
+    notes = {
+        "seatrial.dev/checkpoint-saved-at": "2026-01-02T03:00:00Z",
+        "slurmjob.slinky.slurm.net/timelimit": "30",
+        "scheduling.k8s.io/group-name": "pg-1",
+    }
+    pod = objects.a_gpu_pod(
+        resource="nvidia.com/mig-2g.20gb",
+        metadata={"annotations": notes},
+        spec={"activeDeadlineSeconds": 7200},
+        status={"startTime": objects.AT},
+    )
+    assert user_of(pod).job == PodJob(
+        gang="jobs/podgroup/pg-1",
+        line="jobs/pg",
+        started_at=AT,
+        limit_seconds=1800.0,
+        saved_at=AT - 245,
+        mig_slices=2,
+    )
+
+
+def test_a_save_at_a_time_that_cannot_be_read_is_none() -> None:
+    notes = {"seatrial.dev/checkpoint-saved-at": "five to twelve"}
+    job = user_of(objects.a_gpu_pod(metadata={"annotations": notes})).job
+    assert job is not None
+    assert job.saved_at is None
+
+
+@pytest.mark.parametrize("key", ["kai_group", "slurm_time_limit_before"])
+def test_every_annotation_that_tells_of_a_job_is_read_under_its_own_name(key: str) -> None:
+    names = {"kai_group": "pod-group-name", "slurm_time_limit_before": "slinky.slurm.net/timelimit"}
+    job = user_of(objects.a_gpu_pod(metadata={"annotations": {names[key]: "5"}})).job
+    assert job is not None
+    assert (job.gang, job.limit_seconds) == {
+        "kai_group": ("jobs/podgroup/5", None),
+        "slurm_time_limit_before": ("jobs/pod/train-0", 300.0),
+    }[key]
+
+
+def test_who_cannot_hold_a_gpu_or_comes_back_to_its_node_is_nobodys_job() -> None:
+    assert user_of(objects.a_pod("web")).job is None
+    assert user_of(objects.a_gpu_pod("monitor", owner=DAEMON_SET)).job is None
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,11 @@ from seatrial.adapters.kube.reading.items import (
     tag_of,
 )
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.shapes.records import instant_of
+from seatrial.adapters.kube.shapes.records import instant_of, readable_instant
 from seatrial.core.model import consumers
 from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen import jobs
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Symptom
@@ -123,6 +124,8 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
         return None
     notes = meta.annotations
     kept = meta_of(meta)
+    # Who comes back to the same node is nobody's job, and neither is who cannot hold a GPU.
+    is_bound = keeper in (PodOwner.DAEMON_SET, PodOwner.KUBELET) or (gpu is None and not claims)
     return PodItem(
         metadata=kept,
         node=intern(pod.spec.node_name),
@@ -143,6 +146,7 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
             offers_checkpoint=notes.checkpoint == "true",
             checkpoint_asked=foreign.line(notes.checkpoint_requested),
             checkpoint_saved=foreign.line(notes.checkpoint_saved),
+            job=None if is_bound else _job(pod),
         ),
         signs=Signs(
             claims=claims, phase=intern(phase), resources=resources, runtime_class=runtime_class, is_operand=is_operand
@@ -150,6 +154,36 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
         if claims
         else None,
     )
+
+
+def _job(pod: kinds.Pod) -> jobs.PodJob:
+    """What it tells of the job that it is part of."""
+    meta, notes, owner = pod.metadata, pod.metadata.annotations, controller_of(pod.metadata.owner_references)
+    told = jobs.Told(
+        namespace=meta.namespace,
+        name=meta.name,
+        labels=meta.labels,
+        annotations=_said(notes),
+        owner_kind=owner.kind,
+        owner_name=owner.name,
+    )
+    return jobs.pod_job(
+        told,
+        started_at=readable_instant(pod.status.start_time),
+        deadline_seconds=pod.spec.active_deadline_seconds,
+        saved_at=readable_instant(notes.checkpoint_saved_at),
+        mig_slices=_mig_slices(pod),
+    )
+
+
+def _said(notes: kinds.PodAnnotations) -> dict[str, str]:
+    read = (notes.volcano_group, notes.kai_group, notes.slurm_time_limit, notes.slurm_time_limit_before)
+    return {key: text for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
+
+
+def _mig_slices(pod: kinds.Pod) -> int:
+    asked = (pair for container in pod.spec.containers for pair in container.resources.limits.items())
+    return sum(jobs.slices_of(name) * count_of(quantity) for name, quantity in asked)
 
 
 def claims_of(pod: kinds.Pod) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import msgspec
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.models import BareMeta, Condition, Model, ObjectMeta, OwnerReference, Quantities
+from seatrial.core.model.seen import jobs
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -49,7 +50,12 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     checkpoint: str = msgspec.field(default="", name=keys.CHECKPOINT_ANNOTATION)
     checkpoint_requested: str = msgspec.field(default="", name=keys.CHECKPOINT_REQUESTED_ANNOTATION)
     checkpoint_saved: str = msgspec.field(default="", name=keys.CHECKPOINT_SAVED_ANNOTATION)
+    checkpoint_saved_at: str = msgspec.field(default="", name=keys.CHECKPOINT_SAVED_AT_ANNOTATION)
     mirror: str = msgspec.field(default="", name=keys.MIRROR_ANNOTATION)
+    volcano_group: str = msgspec.field(default="", name=jobs.VOLCANO_GROUP)
+    kai_group: str = msgspec.field(default="", name=jobs.KAI_GROUP)
+    slurm_time_limit: str = msgspec.field(default="", name=jobs.SLURM_TIME_LIMITS[0])
+    slurm_time_limit_before: str = msgspec.field(default="", name=jobs.SLURM_TIME_LIMITS[1])
 
 
 class PodMeta(Model, frozen=True):
@@ -107,6 +113,7 @@ class PodSpec(Model, frozen=True):
     node_name: str = ""
     node_selector: dict[str, str] = {}
     runtime_class_name: str | None = None
+    active_deadline_seconds: int | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
@@ -146,6 +153,7 @@ class ContainerStatus(Model, frozen=True):
 class PodStatus(Model, frozen=True):
     phase: str = ""
     reason: str = ""
+    start_time: str | None = None
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

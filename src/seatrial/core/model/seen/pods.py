@@ -12,6 +12,7 @@ from enum import StrEnum
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates.gate import PROBE_LABEL
 from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.troubles import Symptom
 
 
@@ -58,6 +59,8 @@ class Pod:
     """The Workload of Kueue that it belongs to, in its namespace; empty for none that could be switched off."""
     suspended_for: str = ""
     """Which attempt has switched that Workload off, so that Kueue ends the pod."""
+    job: PodJob | None = None
+    """The job that it is part of, where it holds a GPU, or may."""
 
     @property
     def full_name(self) -> str:

@@ -1,0 +1,102 @@
+"""The jobs on a fleet, put together from what their pods tell: where each is, what it holds, and what is known of it.
+
+    of one job            what its pods say, the weakest of them: it saves when asked if all of them do, its last save
+                          is the oldest that one tells of, it ends by the first limit, it runs since its first pod
+    GPUs on a node        whole ones; MIG slices rounded up to GPUs; one where it holds what nobody can count (a claim,
+                          a shared GPU, a runtime class)
+    replicas elsewhere    another pod of the same service runs, in another job and on another node
+
+Law of this file: pods in, values out, in the order of the nodes. Tests: tests/core/test_gangs_seen.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen.jobs import MIG_SLICES, PodJob
+from seatrial.core.model.seen.pods import Pod
+
+PodsByNode: TypeAlias = Mapping[str, Iterable[Pod]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSeen:
+    """Who starts again as one, as far as it is seen."""
+
+    name: str
+    line: str
+    """Whose finished jobs tell how long it may run."""
+    parts: tuple[tuple[str, int], ...]
+    """Its nodes, with the GPUs that it holds on each."""
+    pods: tuple[str, ...] = ()
+    """Their uids."""
+    started_at: ApiInstant | None = None
+    ends_by: ApiInstant | None = None
+    saved_at: ApiInstant | None = None
+    can_be_asked: bool = False
+    """Whether all of it saves its work when asked to."""
+    workloads: tuple[str, ...] = ()
+    """The Workloads of Kueue that it can be switched off by, as namespace and name."""
+    has_replicas: bool = False
+    """Whether others answer for it while it starts elsewhere."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs on all of its nodes."""
+        return sum(count for _, count in self.parts)
+
+
+def jobs_on(nodes: PodsByNode) -> tuple[JobSeen, ...]:
+    """The jobs that hold GPUs of these nodes, by name."""
+    held: dict[str, dict[str, list[Pod]]] = {}
+    serving: dict[str, set[tuple[str, str]]] = {}
+    for node, pods in nodes.items():
+        for pod in pods:
+            if pod.gpu is None or pod.job is None:
+                continue
+            held.setdefault(pod.job.gang, {}).setdefault(node, []).append(pod)
+            if pod.job.replica_of and pod.is_running:
+                serving.setdefault(pod.job.replica_of, set()).add((pod.job.gang, node))
+    return tuple(_job(gang, parts, serving) for gang, parts in sorted(held.items()))
+
+
+def _job(gang: str, parts: Mapping[str, list[Pod]], serving: Mapping[str, set[tuple[str, str]]]) -> JobSeen:
+    pods = [pod for row in parts.values() for pod in row]
+    told = [pod.job for pod in pods if pod.job is not None]
+    return JobSeen(
+        name=gang,
+        line=told[0].line,
+        parts=tuple((node, gpus_of(row)) for node, row in parts.items()),
+        pods=tuple(pod.uid for pod in pods),
+        started_at=min((each.started_at for each in told if each.started_at is not None), default=None),
+        ends_by=min((each.ends_by for each in told if each.ends_by is not None), default=None),
+        saved_at=min((each.saved_at for each in told if each.saved_at is not None), default=None),
+        can_be_asked=all(pod.offers_checkpoint for pod in pods),
+        workloads=tuple(dict.fromkeys(f"{pod.namespace}/{pod.workload}" for pod in pods if pod.workload)),
+        has_replicas=_has_replicas(gang, told, set(parts), serving),
+    )
+
+
+def _has_replicas(
+    gang: str, told: Iterable[PodJob], nodes: set[str], serving: Mapping[str, set[tuple[str, str]]]
+) -> bool:
+    return all(
+        each.replica_of and any(other != gang and node not in nodes for other, node in serving.get(each.replica_of, ()))
+        for each in told
+    )
+
+
+def gpus_of(pods: Iterable[Pod]) -> int:
+    """GPUs that these pods of one node hold."""
+    whole, slices, uncounted = 0, 0, 0
+    for pod in pods:
+        if pod.gpu is None:
+            continue
+        slices_here = pod.job.mig_slices if pod.job is not None else 0
+        whole += pod.gpu_count
+        slices += slices_here
+        uncounted += not pod.gpu_count and not slices_here
+    return whole + -(-slices // MIG_SLICES) + uncounted
