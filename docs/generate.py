@@ -106,7 +106,8 @@ MEANS: Final[Mapping[NodePhase, str]] = {
     NodePhase.UPGRADE_REQUIRED: "The driver pod is not of the wanted revision. The node waits for its turn: for the "
     "ledger to name it.",
     NodePhase.CORDON_REQUIRED: "The ledger names the node. The budget is looked at once more, then comes the cordon.",
-    NodePhase.WAIT_FOR_JOBS_REQUIRED: "The node is cordoned. Pods that `waitForCompletion` selects may finish.",
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: "The node is cordoned. Pods that `waitForCompletion` selects may finish; "
+    "by attrition, every job on it may, and the node takes no slot while one does.",
     NodePhase.POD_DELETION_REQUIRED: "Jobs that offer it are asked to save their work. Then GPU pods are evicted; "
     "budgets of their owners are honoured. DaemonSets that hold GPUs are asked to leave by their deploy label.",
     NodePhase.DRAIN_REQUIRED: "GPU pods would not go, and `drain.enable` is set: every pod it selects is evicted.",
@@ -120,7 +121,8 @@ MEANS: Final[Mapping[NodePhase, str]] = {
 }
 DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(intent.Intent)}
 DEADLINES: Final[Mapping[NodePhase, str]] = {
-    NodePhase.WAIT_FOR_JOBS_REQUIRED: "`waitForCompletion.timeoutSeconds`; by default none: they may finish",
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: "`waitForCompletion.timeoutSeconds`; by default none: they may finish. "
+    "By attrition, what `attrition.deadlineSeconds` leaves",
     NodePhase.POD_DELETION_REQUIRED: f"`podDeletion.timeoutSeconds`, {policy.Eviction().timeout_seconds:g} s; and "
     f"`checkpoint.timeoutSeconds`, {intent.Checkpoint().timeout_seconds:g} s, where a job offers it",
     NodePhase.DRAIN_REQUIRED: f"`drain.timeoutSeconds`, {policy.Drain().rules.timeout_seconds:g} s",
@@ -137,7 +139,7 @@ WHEN: Final[Mapping[tuple[NodePhase | None, NodePhase], str]] = {
     (
         NodePhase.WAIT_FOR_JOBS_REQUIRED,
         NodePhase.POD_DELETION_REQUIRED,
-    ): "no job to wait for is left, or its time is up",
+    ): "no job to wait for is left, or its time is up; by attrition, the ledger takes it: empty, or to be evicted",
     (NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED): "no pod that the drain selects is left",
     (NodePhase.DRAIN_REQUIRED, NodePhase.UNCORDON_REQUIRED): "reverted: the driver was not touched yet",
     (NodePhase.DRAIN_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",

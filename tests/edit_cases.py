@@ -72,6 +72,11 @@ BASES: Final[dict[str, dict[str, Any]]] = {
         "publish": {"via": "direct"},
         "maintenance": {"requestorID": "us.dev", "namespace": "ops", "prefix": "p", "timeoutSeconds": 600},
     },
+    "by attrition": COMMON
+    | {
+        "publish": {"via": "direct"},
+        "attrition": {"deadlineSeconds": 86400, "closeAhead": "100%", "earlyEviction": True},
+    },
     "by hand": COMMON
     | {
         "mode": "auto",
@@ -176,6 +181,9 @@ CASES: Final = (
     _case("checkpoint.timeoutSeconds", 0),
     _case("checkpoint.webhook", ""),
     _case("checkpoint.kueue", False),
+    _case("attrition.deadlineSeconds", 3600, "by attrition"),
+    _case("attrition.closeAhead", "50%", "by attrition"),
+    _case("attrition.earlyEviction", False, "by attrition"),
     _case("maintenance.requestorID", "them.dev", "maintained"),
     _case("maintenance.namespace", "else", "maintained"),
     _case("maintenance.prefix", "q", "maintained"),

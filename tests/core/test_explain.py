@@ -36,7 +36,7 @@ from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
-from seatrial.core.model.policy import JobWait, Share
+from seatrial.core.model.policy import Attrition, JobWait, Share
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
@@ -44,6 +44,7 @@ from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.seen.releases import Holder, Release
 from seatrial.core.model.seen.requests import Request, RequestState
+from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
@@ -165,6 +166,22 @@ def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = No
     return a_snapshot(*(nodes or CANARY_DONE), **(fields | changes))
 
 
+ATTRITIVE = replace(careful(), attrition=Attrition(), policy=an_intent(parallel_max=0, idle_gpus_max=8).policy)
+ONE_JOB = (a_gpu_pod(gpu_count=8),)
+TWO_JOBS = (a_gpu_pod(gpu_count=4), a_gpu_pod(1, gpu_count=4))
+OF_EIGHT = {"nvidia.com/gpu.count": "8"}
+CLOSED = a_node(
+    phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, pods=ONE_JOB, labels=OF_EIGHT, is_cordoned=True, is_cordon_ours=True
+)
+
+
+def attritive(node: NodeSeen, **changes: Any) -> Snapshot:
+    """A wave by attrition in which one node of eight GPUs is left."""
+    left = replace(node, facts=replace(node.facts, labels=OF_EIGHT))
+    record = {"canaries": ("n9",), "waving_since": 900.0}
+    return at(RolloutPhase.WAVING, left, a_done_node("n9", canary_of="spring"), record=record, **changes)
+
+
 MARK = (Mark(kind="Application", name="gpu"),)
 
 
@@ -223,6 +240,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.OPERANDS_DELEGATED: (
         a_snapshot(waiting(), operator=an_operator(is_auto_upgrading=True)),
         replace(careful(), target=RELEASE),
+    ),
+    HoldCode.ATTRITION_DELEGATED: (
+        a_snapshot(waiting(), operator=an_operator(is_auto_upgrading=True)),
+        replace(careful(), attrition=Attrition()),
     ),
     HoldCode.NETWORK_DELEGATED: (
         a_snapshot(waiting(), operator=with_network(an_operator(), "24.07-0.6.1.0", is_auto_upgrading=True)),
@@ -495,6 +516,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         at(RolloutPhase.WAVING, a_done_node(), a_done_node("n2"), a_node("n3"), record={"settled_at": 950.0}),
         PAUSING,
     ),
+    HoldCode.CLOSED_IN_PAUSE: (
+        attritive(CLOSED, admitted=(Admission(node="n1", attempt=1, is_ahead=True),)),
+        replace(ATTRITIVE, is_paused=True),
+    ),
     HoldCode.PROMOTION_PENDING: (
         at(RolloutPhase.PROMOTING, record={"tag_base": "v2026-11-stable"}, source=a_source()),
         careful(has_source=True),
@@ -547,6 +572,8 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
+    HoldCode.LEFT_OPEN: (attritive(waiting(pods=TWO_JOBS)), ATTRITIVE),
+    HoldCode.GIVEN_BACK: (attritive(waiting(pods=ONE_JOB, record={"returned_at": 990.0})), ATTRITIVE),
     HoldCode.UNIT_UNFIT: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1, is_skipped=True)), UNITED),
     HoldCode.UNIT_INCOMPLETE: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1)), UNITED),
     HoldCode.UNIT_TOO_LARGE: (
@@ -586,6 +613,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.JOBS_RUNNING: (
         admitted(NodePhase.WAIT_FOR_JOBS_REQUIRED, pods=(a_gpu_pod(),)),
         an_intent(unavailable_max=1, jobs=JobWait(selector=Selector())),
+    ),
+    HoldCode.CLOSED_AHEAD: (
+        attritive(CLOSED, admitted=(Admission(node="n1", attempt=1, is_ahead=True),)),
+        ATTRITIVE,
     ),
     HoldCode.CHECKPOINT_PENDING: (
         admitted(

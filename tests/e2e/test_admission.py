@@ -439,6 +439,8 @@ def a_record(**fields: Any) -> CampaignRecord:
         baseline=(("ClusterPolicy/cluster-policy", "570.124.06"), ("*", "570.124.06")),
         wave=1,
         settled_at=1767323045.5,
+        waved_seconds=12.5,
+        waving_since=1767323044.5,
         pull_round=2,
         unpulled_at=1767323046.5,
         is_forgetting=True,

@@ -56,7 +56,7 @@ from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.marks import NEIGHBOURS, Place
-from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord, Taken
 from seatrial.core.model.seen.operands import Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, ValidatorPod
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
@@ -257,6 +257,8 @@ RECORD: Final = NodeRecord(
     before=OFFER,
     closed_at=AT - 1,
     paused=((CLIENT, "true"),),
+    taken=Taken(why="waiting-costs-more", waiting_gpu_hours=12.5, evicting_gpu_hours=3.25),
+    returned_at=AT - 4,
     marks=((KARPENTER.key, AT - 2), (NVSENTINEL.key, AT - 3)),
     marked_by="spring",
 )
@@ -264,7 +266,7 @@ RECORD: Final = NodeRecord(
 LEDGER: Final = RolloutRecord(
     name="",
     resource_version="",
-    admitted=(Admission(node=FIRST, attempt=2),),
+    admitted=(Admission(node=FIRST, attempt=2, is_ahead=True),),
     summary=Summary(
         state="progressing",
         counts=(("upgrade-done", 1),),
@@ -305,6 +307,8 @@ LEDGER: Final = RolloutRecord(
         ),
         wave=2,
         settled_at=AT - 2,
+        waved_seconds=90.5,
+        waving_since=AT - 8,
         pull_round=3,
         unpulled_at=AT - 7,
         is_forgetting=True,

@@ -18,12 +18,15 @@ from typing import Final
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Uncordon
 from seatrial.core.budget import books
-from seatrial.core.campaign import leaving
+from seatrial.core.budget.attrition import clock
+from seatrial.core.budget.attrition.terms import Terms, terms_of
+from seatrial.core.campaign import leaving, waves
 from seatrial.core.campaign.course import Course, plain
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.deciding import stops, summary, turns
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import Campaign
 from seatrial.core.model.gates.closed import kept_closed
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -71,7 +74,8 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     stop = _stop(seen, intent, now)
     course = _course(seen, intent, now, stop)
     nodes = seen.nodes if leaving.is_leaving(seen, intent) else mover_seen(seen).recorded(seen, intent)
-    book = books.opened(seen, nodes, intent, is_kept=_is_ledger_kept(seen, intent, now))
+    terms = _terms(seen, intent, now, stop)
+    book = books.opened(seen, nodes, intent, is_kept=_is_ledger_kept(seen, intent, now), terms=terms)
     steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now, remembered)
     keeping, kept = leaving.keep(seen, intent, steps, course, stop, now)
     admitted = book.admit(steps, turns.marked(course))
@@ -83,7 +87,9 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
         *_pass_full(left, now),
         *course.holds,
         *kept,
+        *book.frozen(intent),
     )
+    look_at = terms.look_at(holds) if terms is not None else None
     shown = summary.summed_up(replace(seen, nodes=nodes), holds, stop, intent, course, kept)
     writing, ask_again_at = summary.write_rollout(seen, admitted.ledger, shown, now, course.written)
     if keeping or (leaving.is_leaving(seen, intent) and not seen.is_guarded):
@@ -91,7 +97,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     return Decision(
         actions=(*keeping, *writing, *course.acts, *moves),
         holds=tuple(sorted((*holds, *_unreadable(seen)), key=attrgetter("subject", "code"))),
-        wake_at=_next_look([*(held.until for held in holds), ask_again_at, course.wake_at], now),
+        wake_at=_next_look([*(held.until for held in holds), ask_again_at, course.wake_at, look_at], now),
         stop=stop,
         at=now,
     )
@@ -109,9 +115,26 @@ def _course(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -> 
     if leaving.is_leaving(seen, intent):
         return leaving.course_of(seen, intent, now, stop)
     if intent.campaign is not None:
-        course = step_rollout(seen, intent, now, stop)
+        course = _timed(step_rollout(seen, intent, now, stop), intent, intent.campaign, now)
         return replace(course, closed=kept_closed(seen.rollout.campaign, intent.campaign))
     return plain(_loud_managers(seen, intent, stop))
+
+
+def _timed(course: Course, intent: Intent, campaign: Campaign, now: Instant) -> Course:
+    """With the clock of attrition started or stopped; as with every record, acts wait until it has been seen."""
+    if intent.attrition is None:
+        return course
+    record = clock.kept(course.record, campaign.openings, now)
+    return course if record == course.record else replace(course, record=record, acts=(), open=frozenset())
+
+
+def _terms(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -> Terms | None:
+    """What attrition goes by; None where nodes are evicted as their turn comes."""
+    record, campaign = seen.rollout.campaign, intent.campaign
+    if intent.attrition is None or campaign is None or record is None or leaving.is_leaving(seen, intent):
+        return None
+    count = len(waves.bounds(campaign.waves, len(seen.nodes) - len(record.canaries)))
+    return terms_of(seen.rollout, intent, max(1, count), now, is_stopped=stop is not None)
 
 
 def _is_ledger_kept(seen: Snapshot, intent: Intent, now: Instant) -> bool:

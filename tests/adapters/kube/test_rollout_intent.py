@@ -32,7 +32,7 @@ from seatrial.core.model.gates.gate import Gate, Limit, Metric
 from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
-from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
+from seatrial.core.model.policy import Attrition, Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.selectors import Selector, drain_selector
 from seatrial.core.model.target import Target
@@ -121,6 +121,23 @@ def test_a_rollouts_spec_is_the_intent() -> None:
         selector={"zone": "east"},
         on_delete=OnDelete.REVERT,
     )
+
+
+def test_by_attrition_idle_gpus_bound_it_and_of_nodes_what_the_rollout_itself_says() -> None:
+    operator = OperatorFacts(policy=PolicyWish(parallel_max=3, unavailable_max=Share(amount=1)))
+    found = read_intent(a_rollout(spec={"canary": {}, "attrition": {"closeAhead": "50%"}}), operator, NOW)
+    assert found.attrition == Attrition(deadline_seconds=86_400.0, close_ahead=0.5, evicts_early=True)
+    everybody, tenth = Share(amount=100, is_percent=True), Share(amount=10, is_percent=True)
+    assert found.limits == Limits(parallel_max=3, unavailable_max=everybody, idle_gpus_max=tenth)
+    said = {"attrition": {"earlyEviction": False}, "limits": {"maxUnavailable": 2, "maxIdleGPUs": 16}}
+    found = read_intent(a_rollout(spec={"canary": {}, **said}), operator, NOW)
+    assert found.attrition == Attrition(evicts_early=False)
+    assert found.limits == Limits(parallel_max=3, unavailable_max=Share(amount=2), idle_gpus_max=Share(amount=16))
+
+
+def test_attrition_needs_waves() -> None:
+    with pytest.raises(ValueError, match="counts from the opening of the waves"):
+        read_intent(a_rollout(spec={"attrition": {}}), NO_OPERATOR, NOW)
 
 
 def test_what_a_rollout_leaves_out_has_the_defaults_of_the_intent() -> None:
@@ -415,6 +432,11 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
         ({"waves": {"growth": "wild"}}, "spec.waves.growth: 'wild' is none of fixed, linear"),
         ({"waves": {"growth": "percentages"}}, "spec.waves.percentages: growth by percentages needs some"),
         ({"limits": {"maxIdleGPUs": "many"}}, "spec.limits.maxIdleGPUs: 'many' is neither a count such as 3"),
+        ({"attrition": {}, "mode": "delegated"}, "spec.attrition: NVIDIA's controller evicts as it likes"),
+        ({"attrition": {}, "byHand": BY_HAND, **BY_PEOPLE}, "spec.attrition: people move the nodes in a manual step"),
+        ({"attrition": {}, "maintenance": {"requestorID": "us.dev"}}, "spec.attrition: a maintenance operator empties"),
+        ({"attrition": {"closeAhead": "some"}}, "spec.attrition.closeAhead: 'some' is neither a count such as 3"),
+        ({"attrition": {"closeAhead": "3"}}, "spec.attrition.closeAhead: '3' is not a percentage such as 50%."),
         ({"waves": {"first": "many"}}, "spec.waves.first: 'many' is neither a count such as 3 nor a percentage"),
         (
             {"waves": {"first": "150%"}},

@@ -10,14 +10,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
-from seatrial.core.budget import capacity, order, units
+from seatrial.core.budget import capacity, losses, order, units
+from seatrial.core.budget.attrition import booking
+from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.capacity import Admitted, Budget
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import of_each
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.node import clearing
 from seatrial.core.node.writing import Orders, Step
 
 
@@ -30,22 +33,51 @@ class Book:
     ledger: tuple[Admission, ...]
     budget: Budget
     unfit: Mapping[str, tuple[str, ...]]
+    terms: Terms | None = None
+    """What attrition goes by; None where nodes are evicted as their turn comes."""
+
+    @property
+    def _pages(self) -> booking.Pages | None:
+        if self.terms is None:
+            return None
+        return booking.Pages(nodes=self.nodes, ledger=self.ledger, budget=self.budget, terms=self.terms)
 
     def orders(self, seen: Snapshot) -> Orders:
         """What every node has to know of the others."""
         recalled = capacity.recalled(self.ledger, self.budget)
+        ahead = capacity.ahead_of(seen.rollout.admitted, self.nodes)
+        pages, standing, given_back = self._pages, None, ahead
+        if pages is not None:
+            view = pages.view()
+            standing, given_back = pages.standing(view), pages.given_back(view)
         return Orders(
             intent=self.intent,
             admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
-            recalled=recalled | units.called_back(self.nodes, self.budget, self.unfit, recalled),
+            recalled=recalled | given_back | units.called_back(self.nodes, self.budget, self.unfit, recalled),
             rebuffs=seen.rebuffs,
             attentive_since=seen.attentive_since,
+            ahead=ahead,
+            attrition=standing,
+            given_back=given_back,
         )
+
+    def frozen(self, intent: Intent) -> list[Hold]:
+        """What nodes cost that stay closed in a pause; nothing where none does."""
+        ahead = capacity.ahead_of(self.ledger, self.nodes) if intent.is_paused else frozenset()
+        if not ahead:
+            return []
+        gpus = sum(losses.idle_gpus(self.nodes[name]) for name in ahead)
+        return [hold(intent.rollout, HoldCode.CLOSED_IN_PAUSE, nodes=len(ahead), gpus=gpus)]
 
     def admit(self, steps: Mapping[str, Step], marked: AbstractSet[str]) -> Admitted:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
         wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
+        pages = self._pages
+        if pages is not None:
+            spared = [name for name in wishing if clearing.spares_users(self.nodes[name], self.intent)]
+            asking = booking.Asking(wishing, spared, frozenset(coming), self.unfit)
+            return booking.enter(pages, asking, self._wish, self._tell)
         return capacity.admit(wishing, self._wish, self.ledger, self.budget, coming, self.unfit, tell=self._tell)
 
     def _wish(self, name: str) -> Admission:
@@ -61,13 +93,15 @@ class Book:
         return sorted(admission.node for admission in set(admitted.ledger) - set(self.ledger))
 
 
-def opened(seen: Snapshot, nodes: Mapping[str, NodeSeen], intent: Intent, *, is_kept: bool) -> Book:
+def opened(
+    seen: Snapshot, nodes: Mapping[str, NodeSeen], intent: Intent, *, is_kept: bool, terms: Terms | None = None
+) -> Book:
     """The book of this pass; kept as it is, or without those who have ended."""
     ledger = seen.rollout.admitted if is_kept else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
     is_back = capacity.is_going_back(seen.rollout)
     budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
     unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
-    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit)
+    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, terms=terms)
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:

@@ -6,7 +6,8 @@ there, and the ledger changes by compare-and-set only. A view may be old; a writ
 
     taken = nodes seen unavailable ∪ nodes in the ledger                  |taken ∪ {node}| ≤ unavailable_max
     under way = nodes in the ledger whose attempt has not ended           |under way| < parallel_max
-    idle.py: GPUs of nodes in the ledger                                  at most idle_gpus_max, over the rollout
+    idle.py: GPUs that stand idle because of us                           at most idle_gpus_max, over the rollout
+    by attrition a node is in the ledger to be closed alone: not under way, and not taken while a job works on it
 
 The same holds in every scope a node is in: the rollout, the pool of its NVIDIADriver, its rack or NVLink clique. A unit
 (a clique that must not run two drivers) is let in as a whole or not at all.
@@ -29,6 +30,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from seatrial.core.budget.idle import IdleBudget, idle_budget
+from seatrial.core.budget.losses import workers
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
@@ -67,6 +69,8 @@ class Budget:
     """The unit a node is upgraded with, where it is in one."""
     idle: IdleBudget | None = None
     """How many GPUs may stand idle, where the rollout says so."""
+    busy: frozenset[str] = frozenset()
+    """Who is in the ledger to be closed alone and is at work: it takes nothing from anybody."""
 
     @property
     def whole(self) -> Scope:
@@ -90,10 +94,12 @@ class Admitted:
 
 
 def budget_of(
-    nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent: Intent, *, is_back: bool = False
+    nodes: Mapping[str, NodeSeen], ledger: Collection[Admission], intent: Intent, *, is_back: bool = False
 ) -> Budget:
     """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
-    unavailable = frozenset(those(nodes, is_away))
+    ahead = ahead_of(ledger, nodes)
+    busy = frozenset(name for name in ahead if workers(nodes[name]))
+    unavailable = frozenset(those(nodes, is_away)) - {name for name in busy if nodes[name].facts.is_ready}
     moving = under_way(ledger, nodes)
     members: dict[str, set[str]] = defaultdict(set)
     sources: dict[str, Policy | Domain] = {}
@@ -114,7 +120,8 @@ def budget_of(
         scopes=scopes,
         scopes_of=scopes_of,
         unit_of=unit_of,
-        idle=idle_budget(nodes, intent.limits),
+        idle=idle_budget(nodes, intent.limits, ahead),
+        busy=busy,
     )
 
 
@@ -211,9 +218,6 @@ def domain_of(facts: NodeFacts, label: str) -> str:
     """The domain of a node, for people: its label and the value; empty when it has none."""
     value = facts.labels.get(label, "")
     return f"{label} {value}" if value else ""
-
-
-# ── letting in ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 Tell: TypeAlias = Callable[[Hold, Sequence[str]], list[Hold]]
@@ -314,8 +318,8 @@ class Tally:
         self._budget = budget
         self._moving: dict[str, set[str]] = defaultdict(set)
         """Let in here, beyond those under way before."""
-        self._held = set(admitted)
-        self._taken = taken_in(budget, self._held)
+        self._held = set(admitted) - (budget.idle.idle_of.keys() if budget.idle is not None else set())
+        self._taken = taken_in(budget, admitted)
 
     def add(self, names: Iterable[str]) -> None:
         for node in names:
@@ -330,7 +334,7 @@ class Tally:
     def kind_of(self, name: str) -> Kind:
         is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
         idle = self._budget.idle
-        gpus = idle.of({name} - self._held) if idle is not None else 0
+        gpus = idle.gpus({name} - self._held) if idle is not None else 0
         return self._budget.scopes_of.get(name, ()), is_taken, gpus
 
     def is_full(self) -> bool:
@@ -384,7 +388,7 @@ class Tally:
             case HoldCode.UNIT_TOO_LARGE:
                 params = {"size": why.size, "limit": min(scope.parallel_max, scope.unavailable_max)}
             case HoldCode.IDLE_GPU_LIMIT if budget.idle is not None:
-                taken_gpus, wanted = budget.idle.of(self._held), budget.idle.of(names)
+                taken_gpus, wanted = budget.idle.of(self._held), budget.idle.gpus(names)
                 params = {
                     "limit": budget.idle.gpus_max,
                     "taken": taken_gpus,
@@ -410,7 +414,7 @@ class Why(NamedTuple):
 
 def taken_in(budget: Budget, admitted: Iterable[str]) -> dict[str, set[str]]:
     """In each scope, who counts as unavailable for being admitted alone."""
-    names = set(admitted)
+    names = set(admitted) - budget.busy
     taken: dict[str, set[str]] = defaultdict(set, {WHOLE: names - budget.whole.unavailable})
     for node in names:
         for scope in budget.scopes_of.get(node, ()):
@@ -425,8 +429,8 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
     Between an admission and its cordon may lie a pause of days, so the budget is looked at once more before the cordon.
     """
     if len(budget.failed) > budget.failed_max:
-        return frozenset(budget.whole.under_way)
-    admitted = [admission.node for admission in ledger]
+        return frozenset(admission.node for admission in ledger if admission.is_ahead) | budget.whole.under_way
+    admitted = [admission.node for admission in ledger if not admission.is_ahead]
     taken = taken_in(budget, admitted)
     back: set[str] = set()
     if budget.idle is not None and budget.idle.of(admitted) > budget.idle.gpus_max:
@@ -442,7 +446,12 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
 
 def under_way(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen]) -> frozenset[str]:
     """Who in the ledger may be at work, or about to be: everybody not seen to have ended the attempt."""
-    return frozenset(admission.node for admission in ledger if is_at_work(admission, nodes))
+    return frozenset(each.node for each in ledger if not each.is_ahead and is_at_work(each, nodes))
+
+
+def ahead_of(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen]) -> frozenset[str]:
+    """Who in the ledger is to be closed alone, and waits for its jobs."""
+    return frozenset(each.node for each in ledger if each.is_ahead and each.node in nodes and is_at_work(each, nodes))
 
 
 def is_at_work(admission: Admission, nodes: Mapping[str, NodeSeen]) -> bool:
@@ -462,7 +471,8 @@ def still_admitted(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], i
         for name in names if phase in phases.UNDER_WAY else ():
             record = nodes[name].record
             if record is not None and (name not in held or held[name].attempt != record.attempt):
-                held[name] = Admission(node=name, attempt=record.attempt)
+                is_ahead = intent.attrition is not None and phase in phases.CLOSING
+                held[name] = Admission(node=name, attempt=record.attempt, is_ahead=is_ahead)
     return tuple(held[name] for name in sorted(held))
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.gangs import gpus_of
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.seen.snapshot import Snapshot
 
 GPU: Final = "nvidia.com/gpu"
@@ -31,11 +33,24 @@ def gpu_count(node: NodeSeen) -> int:
     return offered or (int(text) if text.isascii() and text.isdigit() else 0) or 1
 
 
+def workers(node: NodeSeen) -> tuple[Pod, ...]:
+    """The pods that hold GPUs of a node and come to an end: those of DaemonSets and static ones never do."""
+    stays = (PodOwner.DAEMON_SET, PodOwner.KUBELET)
+    return tuple(pod for pod in node.facts.gpu_pods if pod.keeper not in stays)
+
+
+def idle_gpus(node: NodeSeen) -> int:
+    """GPUs of a node that nobody holds, behind a cordon of ours or one to be."""
+    is_theirs = node.facts.is_cordoned and not (node.record is not None and node.record.is_cordon_ours)
+    return 0 if is_theirs else max(0, gpu_count(node) - gpus_of(workers(node)))
+
+
 def lost_gpu_seconds(seen: Snapshot, now: Instant) -> float:
     """What the rollout has cost until now."""
     record = seen.rollout
-    admitted = (seen.nodes.get(admission.node) for admission in record.admitted)
-    gpus = sum(gpu_count(node) for node in admitted if node is not None)
+    admitted = ((admission, seen.nodes.get(admission.node)) for admission in record.admitted)
+    # Who is closed alone, by attrition, costs what nobody holds of it.
+    gpus = sum((idle_gpus if each.is_ahead else gpu_count)(node) for each, node in admitted if node is not None)
     # Where it is not known when the ledger was written, nothing is added rather than guessed.
     seconds = max(0.0, now - record.summarised_at) if record.summarised_at else 0.0
     return round(record.lost_gpu_seconds + gpus * seconds, 3)

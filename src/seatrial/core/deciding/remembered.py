@@ -13,7 +13,7 @@ Tests: tests/core/test_remembered.py, tests/properties/test_remembered_propertie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from seatrial.core.holds import Hold
@@ -21,11 +21,11 @@ from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import Known
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen, Taken
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.rollouts import Rebuff, RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.node.writing import Step
+from seatrial.core.node.writing import Closed, Step
 
 Chosen: TypeAlias = tuple[Step, Step]
 """The step of a node, and the step of its own that it was chosen over: it lasts no longer than that one."""
@@ -45,6 +45,8 @@ class Common:
     campaign: CampaignRecord | None
     leaving: RolloutRecord | None
     """The rollout, where it leaves."""
+    attrition: tuple[int, Instant | None] | None = None
+    """By attrition: GPUs that may stand idle, and when nobody is waited for any longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,10 @@ class PerNode:
     open: frozenset[str]
     closed: frozenset[str]
     marked: frozenset[str]
+    ahead: frozenset[str] = frozenset()
+    given_back: frozenset[str] = frozenset()
+    waiting: Mapping[str, Closed | Taken] = field(default_factory=dict)
+    """By attrition: what closed nodes wait for, and why others are emptied."""
 
     def differing(self, other: PerNode) -> set[str]:
         """Whom it tells something else."""
@@ -65,12 +71,15 @@ class PerNode:
             self.admitted.items() ^ other.admitted.items(),
             self.rebuffs.items() ^ other.rebuffs.items(),
             self.busy.items() ^ other.busy.items(),
+            self.waiting.items() ^ other.waiting.items(),
         )
         names = (
             self.recalled ^ other.recalled,
             self.open ^ other.open,
             self.closed ^ other.closed,
             self.marked ^ other.marked,
+            self.ahead ^ other.ahead,
+            self.given_back ^ other.given_back,
         )
         return set().union(*names, *({key for key, _ in pairs} for pairs in keyed))
 

@@ -44,6 +44,7 @@ STOPS: Final = (
     HoldCode.ROLLS_BY_ITSELF,
     HoldCode.OPERANDS_DELEGATED,
     HoldCode.OPERANDS_BY_POOL,
+    HoldCode.ATTRITION_DELEGATED,
     HoldCode.KUEUE_UNSEEN,
     HoldCode.NETWORK_DELEGATED,
     HoldCode.NETWORK_UNSEEN,
@@ -107,6 +108,10 @@ def _contradiction(seen: Snapshot, intent: Intent) -> Hold | None:
     is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
     if seen.operator.is_sandboxed and not is_free and mover_of(asked_mode(intent.campaign)).minds_sandbox:
         return hold(intent.rollout, HoldCode.SANDBOXED, owner=seen.operator.kind)
+    if intent.attrition is not None and not is_free:
+        by_whom = mover_of(mode_of(record, intent.campaign, seen.operator))
+        if intent.campaign is not None and not by_whom.closes:
+            return hold(intent.rollout, HoldCode.ATTRITION_DELEGATED, resource=seen.operator.kind)
     rolling = _why_not_one_by_one(seen, intent, is_free=is_free)
     if rolling is not None:
         return rolling
@@ -234,7 +239,7 @@ def leads_to_disruption(action: Action) -> bool:
     opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
     # An attempt opened without a published target would only be released again.
     starts = (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED)
-    return is_disruptive(action) or opens in starts
+    return is_disruptive(action) or (opens in starts and not isinstance(action, Uncordon))
 
 
 def like(held: Hold, subject: str) -> Hold:

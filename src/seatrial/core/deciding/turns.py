@@ -60,6 +60,7 @@ def steps(
         unheard = why_unheard(node, step.action, seen, now) if step.action is not None else None
         return chosen if unheard is None else (Step(hold=unheard), own)
 
+    standing = orders.attrition
     common = Common(
         intent=orders.intent,
         attentive_since=orders.attentive_since,
@@ -68,6 +69,7 @@ def steps(
         course=None if course.is_plain else what_nodes_see(course.record),
         campaign=what_nodes_see(seen.rollout.campaign) if seen.rollout.campaign is not None else None,
         leaving=seen.rollout if is_leaving else None,
+        attrition=(standing.idle_max, standing.evicted_at) if standing is not None else None,
     )
     told = PerNode(
         admitted=orders.admitted,
@@ -77,6 +79,9 @@ def steps(
         open=course.open,
         closed=course.closed,
         marked=busy,
+        ahead=orders.ahead,
+        given_back=orders.given_back,
+        waiting={**standing.taken, **standing.closed} if standing is not None else {},
     )
     return remembered.steps(nodes, common, told, now, choose)
 

@@ -302,6 +302,10 @@ class CampaignRecord:
     wave: int = 0
     settled_at: Instant = 0.0
     """When the wave was over; the next one begins after a pause."""
+    waved_seconds: float = 0.0
+    """By attrition: how much of the time until the deadline was spent before `waving_since`."""
+    waving_since: Instant = 0.0
+    """By attrition: since when that time runs; 0 while it stands still, in a pause or outside of windows."""
     pull_round: int = 0
     """How often nodes that could not get the new driver's image were asked again."""
     unpulled_at: Instant = 0.0

@@ -90,6 +90,10 @@ _MAINTENANCE: Final = _refused_begun(
     "What was asked for in one name would never be given back; refused as soon as the controller has seen the rollout. "
     "To add maintenance where there was none is fine, for who starts from then on."
 )
+_ATTRITION: Final = _at_once(
+    "What counts until the deadline stays as it is. Without attrition, nodes that wait for their jobs are given back, "
+    "and evicted when their turn comes."
+)
 _TOLD: Final = _at_once("What happens from now on is sent there.")
 
 _OPERAND: Final = _refused("Abort the rollout and make another. Without a canary: at once.")
@@ -129,6 +133,9 @@ EDITS: Final[Mapping[str, Edit]] = {
     "checkpoint.timeoutSeconds": _at_once("Counts from when the pods were asked."),
     "checkpoint.kueue": _next("Workloads of pods that are to leave from now on are suspended, or not."),
     "checkpoint.webhook": _next("Pods that are asked from now on are asked there."),
+    "attrition.deadlineSeconds": _ATTRITION,
+    "attrition.closeAhead": _ATTRITION,
+    "attrition.earlyEviction": _ATTRITION,
     "maintenance.requestorID": _MAINTENANCE,
     "maintenance.namespace": _MAINTENANCE,
     "maintenance.prefix": _MAINTENANCE,

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.gates.default_suite import with_suite
-from seatrial.core.model.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, both, policy_of
+from seatrial.core.model.policy import (
+    IDLE_BY_ATTRITION,
+    NO_LIMITS,
+    Attrition,
+    Limits,
+    Policy,
+    PolicyWish,
+    Share,
+    both,
+    policy_of,
+)
 from seatrial.core.model.target import Target
 
 if TYPE_CHECKING:
@@ -104,6 +114,8 @@ class Intent:
     retries: Retries = field(default_factory=Retries)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     requestor: Requestor | None = None
+    attrition: Attrition | None = None
+    """In the waves nodes are taken when their jobs end; None evicts as their turn comes."""
     evicts_for_runtime: bool = False
     """Whether GPU pods leave before a restart of the container runtime; they would outlive it."""
     restart_timeout_seconds: float = 1800.0
@@ -154,6 +166,18 @@ def policies(
     if own.says_limits:
         return policy, pools
     return Policy(limits=NO_LIMITS, jobs=policy.jobs, eviction=policy.eviction, drain=policy.drain), pools
+
+
+def by_attrition(own: PolicyWish, policy: Policy, pools: Mapping[str, Policy]) -> tuple[Policy, dict[str, Policy]]:
+    """The same where nodes are taken when their jobs end: idle GPUs bound it, and of nodes what the rollout says."""
+    unavailable_max = own.unavailable_max or NO_LIMITS.unavailable_max
+    idle_gpus_max = own.idle_gpus_max or IDLE_BY_ATTRITION
+    limits = replace(policy.limits, unavailable_max=unavailable_max, idle_gpus_max=idle_gpus_max)
+    free = {
+        name: replace(each, limits=replace(each.limits, unavailable_max=NO_LIMITS.unavailable_max))
+        for name, each in pools.items()
+    }
+    return replace(policy, limits=limits), free
 
 
 def _without_limits(wish: PolicyWish) -> PolicyWish:

@@ -107,6 +107,22 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attrition:
+    """Nodes are taken when their jobs end: until when, how many are closed meanwhile, whether anybody is hurried."""
+
+    deadline_seconds: float = 86_400.0
+    """From the opening of the waves; it stands still outside windows and in pauses."""
+    close_ahead: float = 1.0
+    """The share of the members that may be closed while they are busy."""
+    evicts_early: bool = True
+    """Whether anybody is evicted before the deadline because waiting costs more."""
+
+
+IDLE_BY_ATTRITION: Final = Share(amount=10, is_percent=True)
+"""GPUs that may stand idle by attrition where nobody says how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyWish:
     """What one of them says; None where it says nothing."""
 

@@ -13,21 +13,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, PauseClients
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.policy import Drain, Eviction, Policy
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.selectors import NETWORK_DRAIN_SKIP_KEY
 from seatrial.core.node import closing
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.visiting import Takes, takes_now
-from seatrial.core.node.writing import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
+from seatrial.core.node.writing import (
+    PAUSED,
+    Closed,
+    Orders,
+    Step,
+    deadline_of,
+    give_back,
+    open_phase,
+    record_of,
+    retry_at,
+    wait,
+)
 from seatrial.core.text import spans
+
+NOBODY: Final = Closed(jobs=0, idle=0)
 
 
 class Exit(NamedTuple):
@@ -116,9 +130,13 @@ def step_undrained(node: NodeSeen, orders: Orders, deadline: Instant, now: Insta
 # ── waiting for jobs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    """Wait until the selected pods have finished, or their time is up."""
-    jobs = orders.policy(node).jobs
+def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant, kept: Step | None = None) -> Step:
+    """Wait until the selected pods have finished, or their time is up; by attrition, until it is said to be enough."""
+    if node.name in orders.ahead:
+        return _step_closed(node, orders, now)
+    if kept is not None:
+        return kept  # its driver would not come back, and who waits for jobs alone is opened again
+    jobs = orders.policy(node).jobs if orders.attrition is None else JobWait()
     running = [pod for pod in node.facts.pods if jobs.selector is not None and jobs.selector.matches(dict(pod.labels))]
     seconds = jobs.timeout_seconds
     deadline = deadline_of(record_of(node), orders, seconds) if seconds else None
@@ -126,7 +144,8 @@ def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         if _keeps_gpus(node, orders):
             return _begin_draining(node, orders, now)
         is_saving = any(_hook(pod, orders) is not None for pod in users(node.facts))
-        return open_phase(node, NodePhase.POD_DELETION_REQUIRED, now, is_saving=is_saving)
+        taken = orders.attrition.taken.get(node.name) if orders.attrition is not None else None
+        return open_phase(node, NodePhase.POD_DELETION_REQUIRED, now, is_saving=is_saving, taken=taken)
     return Step(
         hold=hold(
             node.name,
@@ -138,6 +157,36 @@ def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
             limit=spans.span(seconds) if seconds else "none",
         )
     )
+
+
+def _step_closed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """Wait, closed, for the jobs on the node to end; given back where that has to be, or somebody opened it."""
+    standing, record = orders.attrition, record_of(node)
+    if standing is None or node.name in orders.given_back or not node.facts.is_cordoned:
+        return give_back(node, orders, now)
+    found = standing.closed.get(node.name, NOBODY)
+    told = hold(
+        node.name,
+        HoldCode.CLOSED_AHEAD,
+        since=record.closed_at if record.closed_at is not None else record.entered_at,
+        until=standing.evicted_at,
+        jobs=found.jobs,
+        idle=found.idle,
+        limit=standing.idle_max,
+    )
+    return Step(hold=told)
+
+
+def spares_users(node: NodeSeen, intent: Intent) -> bool:
+    """Whether a visit takes nobody from the node who uses it, or the node takes no work as it is, since it failed."""
+    facts, record = node.facts, record_of(node)
+    if record.is_cordon_ours or record.has_lost_driver or bool(record.old_pod):
+        return True
+    if facts.is_network_due:
+        return False
+    needed = takes_now(facts, evicts_for_runtime=intent.evicts_for_runtime)
+    is_asked = record.is_requested or facts.awaits_safe_load
+    return (keeps_driver(node) and needed < Takes.EVICTION) or (facts.is_restart_enough and not is_asked)
 
 
 # ── evicting ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -42,7 +42,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
         {
             NodePhase.POD_DELETION_REQUIRED,
             NodePhase.DRAIN_REQUIRED,  # the network driver alone moves: whoever a drain takes leaves
-            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here: out of its way
+            NodePhase.UPGRADE_REQUIRED,  # by attrition: given back to its users; or out of the SR-IOV operator's way
             NodePhase.UNCORDON_REQUIRED,  # reverted: nothing was taken from anybody yet
         }
     ),
@@ -104,6 +104,8 @@ NOT_STARTED: Final = frozenset({None, NodePhase.UPGRADE_REQUIRED, NodePhase.UPGR
 ENDED: Final = frozenset({NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED})
 UNDER_WAY: Final = frozenset(NodePhase) - NOT_STARTED - ENDED
 """Phases, whoever wrote them, in which somebody is at work on the node."""
+CLOSING: Final = frozenset({NodePhase.CORDON_REQUIRED, NodePhase.WAIT_FOR_JOBS_REQUIRED})
+"""Phases in which a node is closed, and nobody is asked to leave."""
 RESUMING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE})
 """Phases in which the driver is there to be used, so that clients we paused come back with them."""
 

@@ -81,7 +81,7 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         case NodePhase.CORDON_REQUIRED:
             return _step_cordoning(node, orders, now)
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
-            return _let_go(node, now) or _abandoned(node) or clearing.step_waiting_for_jobs(node, orders, now)
+            return _let_go(node, now) or clearing.step_waiting_for_jobs(node, orders, now, kept=_abandoned(node))
         case NodePhase.POD_DELETION_REQUIRED:
             return _let_go(node, now) or _abandoned(node) or clearing.step_evicting(node, orders, now)
         case NodePhase.DRAIN_REQUIRED:

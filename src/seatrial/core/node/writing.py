@@ -9,7 +9,7 @@ Tests: tests/core/test_node.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, Uncordon, WriteNodeRecord
@@ -19,7 +19,7 @@ from seatrial.core.model import troubles
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, Taken
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING, TRANSITIONS, FailureCode
@@ -29,8 +29,32 @@ RETRY_SECONDS_MAX: Final = 30.0
 PATIENCE: Final = 12
 """An eviction that a budget turned down is asked for every 5 s this often: budgets free up by the second."""
 
+EMPTYING: Final = frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED})
+"""Phases in which pods are asked to leave."""
 PAUSED: Final = "paused-for-driver-upgrade"
 """NVIDIA's own word on a deploy label: its operator leaves such labels alone, and its driver manager restores them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """What a closed node waits for, and what that costs."""
+
+    jobs: int
+    idle: int
+    """GPUs of it that nobody holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How things stand by attrition, as far as single nodes have to know."""
+
+    idle_max: int
+    evicted_at: Instant | None = None
+    """When nobody is waited for any longer; None while the deadline stands still."""
+    closed: Mapping[str, Closed] = field(default_factory=dict)
+    """By name, those who wait for their jobs."""
+    taken: Mapping[str, Taken] = field(default_factory=dict)
+    """Why those are emptied who were closed before, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +68,12 @@ class Orders:
     """Who was admitted but no longer fits the budget: it hands its admission back unless it has begun."""
     rebuffs: Mapping[str, Rebuff]
     attentive_since: Instant
+    ahead: frozenset[str] = frozenset()
+    """Who is in the ledger to be closed alone: by attrition they wait for their jobs."""
+    attrition: Standing | None = None
+    """How things stand by attrition; None where nodes are evicted as their turn comes."""
+    given_back: frozenset[str] = frozenset()
+    """Who of those who are closed alone is opened again."""
 
     def policy(self, node: NodeSeen) -> Policy:
         return self.intent.policy_for(node.facts)
@@ -173,6 +203,7 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         trouble="",
         is_restart_only=False,
         closed_at=None,
+        taken=None,
         # Whoever accepts a loss and tries again measures the node anew.
         before=None if facts.is_loss_accepted else kept.before,
         moves_network=kept.moves_network or facts.is_network_due,
@@ -182,6 +213,20 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     )
     answers = (Request.UPGRADE,) if facts.is_requested else ()
     return Step(action=WriteNodeRecord(node=node.name, record=record, expect=facts.resource_version, answers=answers))
+
+
+def give_back(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """Open a node again that was closed for its jobs to end: nothing was taken, and its place goes back."""
+    step = new_attempt(node, orders, now)
+    action, before = step.action, node.record
+    if before is None or not isinstance(action, WriteNodeRecord):
+        return step
+    is_opened = before.is_cordon_ours and node.facts.is_cordoned
+    writing = Uncordon if is_opened else WriteNodeRecord
+    record = replace(action.record, is_cordon_ours=False, before=None, taken=None, returned_at=now)
+    return Step(
+        action=writing(node=node.name, record=record, expect=action.expect, answers=action.answers),
+    )
 
 
 def has_returned(node: NodeSeen, orders: Orders) -> bool:
@@ -212,13 +257,22 @@ def wait(
     if deadline is not None and now >= deadline:
         return open_phase(node, NodePhase.UPGRADE_FAILED, now, reason=failure)
     until = min((instant for instant in (deadline, look_again_at) if instant is not None), default=None)
-    words = {**(params or {}), **more, **reopened(record_of(node))}
+    words = {**(params or {}), **more, **reopened(record_of(node)), **taken_words(record_of(node))}
     return Step(hold=hold(node.name, code, words, since=record_of(node).entered_at, until=until))
 
 
 def reopened(record: NodeRecord) -> dict[str, object]:
     """How often a node was opened under us, as a parameter of its holds; nothing where it never was."""
     return {"reopened": record.reopened_count} if record.reopened_count else {}
+
+
+def taken_words(record: NodeRecord) -> dict[str, object]:
+    """Why a node is emptied before its jobs have ended, as parameters of its holds; nothing where nobody has to go."""
+    taken = record.taken if record.phase in EMPTYING else None
+    if taken is None:
+        return {}
+    costs = {"waiting": f"{taken.waiting_gpu_hours:.1f}", "evicting": f"{taken.evicting_gpu_hours:.1f}"}
+    return {"taken": taken.why, **costs}
 
 
 def deadline_of(record: NodeRecord, orders: Orders, timeout_seconds: float) -> Instant:

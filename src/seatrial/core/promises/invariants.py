@@ -19,6 +19,7 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     closed         a node seen open between the delete of its driver and its proof is closed
     visited        no operand restarts outside a visit, needlessly, or with less taken than its restart takes
     one_cordon     a visit closes its node once
+    until_when     who is closed for its jobs to end is told until when, and given back where nobody waits for them
     aside          nobody is closed, emptied, restarted or opened where the SR-IOV operator is at work
 
 Of a campaign, besides:
@@ -69,6 +70,7 @@ from seatrial.core.promises.of_nodes import (
     proven,
     recorded,
     table,
+    until_when,
     visited,
 )
 
@@ -95,6 +97,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     closed,
     visited,
     one_cordon,
+    until_when,
     aside,
     turn,
     record_first,

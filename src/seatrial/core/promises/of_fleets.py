@@ -6,14 +6,16 @@ Law of this file: a promise is about what is decided, whoever decided it. Tests:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from seatrial.core.actions.action import is_disruptive
-from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_nodes import AskCheckpoint, Cordon, EvictPods, NodeAct, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, units
+from seatrial.core.budget.idle import idle_budget
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
@@ -26,16 +28,20 @@ def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterato
     nodes = mover_seen(seen).recorded(seen, intent)
     is_back = capacity.is_going_back(seen.rollout)
     budget = capacity.budget_of(nodes, seen.rollout.admitted, intent, is_back=is_back)
-    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, nodes, intent)}
-    under_way = {name for name, node in nodes.items() if is_under_way(node.record)}
+    kept = capacity.still_admitted(seen.rollout.admitted, nodes, intent)
+    ahead = {admission.node for admission in kept if admission.is_ahead}
+    before = {admission.node for admission in kept} - ahead
+    under_way = {name for name, node in nodes.items() if is_under_way(node.record)} - ahead
     for action in decision.actions:
-        if isinstance(action, Cordon):
+        if isinstance(action, Cordon) and action.node not in ahead:
             yield from _overdrawn(budget, action.node, before | {action.node}, {action.node})
         if not isinstance(action, WriteRolloutRecord):
             continue
-        # Who is under way already is not let in but put back.
+        # Who is under way already is not let in but put back; who is closed alone takes nothing but what stands idle.
         new = set(action.record.admitted) - set(seen.rollout.admitted)
-        added = {admission.node for admission in new} - under_way
+        added = {admission.node for admission in new if not admission.is_ahead} - under_way
+        if new and budget.idle is not None:
+            yield from _idle(seen, intent, nodes, action)
         if not added:
             continue
         if len(budget.failed) > budget.failed_max:
@@ -47,11 +53,27 @@ def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterato
                 detail = f"{len(moving)} nodes under way, limit {scope.parallel_max}{_in(name)}"
                 yield breach("capacity", action.record.name, detail)
         # A new attempt of a node that the ledger names already takes nothing more from anybody.
-        taken = {admission.node for admission in action.record.admitted}
+        taken = {admission.node for admission in action.record.admitted if not admission.is_ahead}
         yield from _overdrawn(budget, action.record.name, taken, added - before)
-        if budget.idle is not None and added - before and budget.idle.of(taken) > budget.idle.gpus_max:
-            detail = f"{budget.idle.of(taken)} GPUs taken, limit {budget.idle.gpus_max}"
-            yield breach("capacity", action.record.name, detail)
+
+
+def _idle(
+    seen: Snapshot, intent: Intent, nodes: Mapping[str, NodeSeen], action: WriteRolloutRecord
+) -> Iterator[Breach]:
+    """More GPUs that stand idle because of us than may, by what is let in; what jobs' own ends add is given back."""
+    budget = idle_budget(nodes, intent.limits)
+    if budget is None:
+        return
+    kept = capacity.still_admitted(seen.rollout.admitted, nodes, intent)
+    before, after = (_idles(ledger, nodes, intent) for ledger in (kept, action.record.admitted))
+    if after > budget.gpus_max and after > before:
+        yield breach("capacity", action.record.name, f"{after} GPUs taken, limit {budget.gpus_max}")
+
+
+def _idles(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], intent: Intent) -> int:
+    named = tuple(ledger)
+    budget = idle_budget(nodes, intent.limits, [each.node for each in named if each.is_ahead])
+    return budget.of(each.node for each in named if not each.is_ahead) if budget is not None else 0
 
 
 def _overdrawn(budget: capacity.Budget, subject: str, taken: set[str], added: set[str]) -> Iterator[Breach]:
@@ -69,16 +91,17 @@ def _in(scope: str) -> str:
 
 def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No node starts, and no disruptive act happens, without the ledger naming it."""
-    ledger = frozenset(seen.rollout.admitted)
+    ledger = {(each.node, each.attempt): each.is_ahead for each in seen.rollout.admitted}
     for action in decision.actions:
         if not isinstance(action, NodeAct):
             continue
         starts = isinstance(action, WriteNodeRecord) and is_start(seen, action)
-        admission = Admission(node=action.node, attempt=action.attempt)
         takes = is_disruptive(action) and not closes_again(seen, action)
-        if (starts or takes) and admission not in ledger:
+        if (starts or takes) and (action.node, action.attempt) not in ledger:
             detail = f"{type(action).__name__} of attempt {action.attempt} is not in the ledger"
             yield breach("admitted", action.node, detail)
+        elif isinstance(action, EvictPods | AskCheckpoint | RestartPod) and ledger.get((action.node, action.attempt)):
+            yield breach("admitted", action.node, f"{type(action).__name__} on a node that is to be closed alone")
 
 
 def one_act(_seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:

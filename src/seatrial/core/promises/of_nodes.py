@@ -23,6 +23,7 @@ from seatrial.core.actions.on_nodes import (
     Uncordon,
     WriteNodeRecord,
 )
+from seatrial.core.budget.attrition import clock
 from seatrial.core.decide import Decision
 from seatrial.core.deciding.stops import CONTRADICTED
 from seatrial.core.deciding.turns import goal_of
@@ -31,12 +32,11 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import clearing, closing, hearing
 from seatrial.core.node.aiming import is_misled
-from seatrial.core.node.phases import TRANSITIONS
+from seatrial.core.node.phases import CLOSING, TRANSITIONS
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
 from seatrial.core.node.visiting import VISITS, Takes, takes_of
@@ -78,14 +78,14 @@ def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
 
 def visited(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No operand restarts outside a visit, needlessly, or with less taken than its restart takes."""
-    ledger = frozenset(seen.rollout.admitted)
+    ledger = {(each.node, each.attempt) for each in seen.rollout.admitted if not each.is_ahead}
     for action in decision.actions:
         if not isinstance(action, RestartPod) or action.operand not in VISITS:
             continue
         node = seen.nodes[action.node]
         facts, record = node.facts, node.record
         is_visit = record is not None and record.phase in VISITING and record.attempt == action.attempt
-        if not is_visit or Admission(node=action.node, attempt=action.attempt) not in ledger:
+        if not is_visit or (action.node, action.attempt) not in ledger:
             yield breach("visited", action.node, f"{action.operand} restarts outside a visit")
         found = next((each for each in facts.operands if each.operand is action.operand), None)
         is_due = found is not None and found.is_old and found.pod is not None and found.pod.uid == action.uid
@@ -238,6 +238,11 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
         if not isinstance(action, Uncordon):
             continue
         node = seen.nodes[action.node]
+        if action.record.phase is NodePhase.UPGRADE_REQUIRED:
+            # Closed for its jobs to end, and given back as it was: nobody has touched its driver.
+            if closing.has_lost_driver(node) or node.record is None or node.record.phase not in CLOSING:
+                yield breach("proven", action.subject, "given back after its driver was touched")
+            continue
         # Whose rollout leaves is given back with the driver it has, whatever its DaemonSet wants by now.
         why = why_unproven_as_it_runs if seen.is_let_go else why_unproven
         lack = why(node.facts, node.record)
@@ -278,6 +283,20 @@ def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
             yield breach("aimed", action.node, f"{type(action).__name__}, and {goal} is not what is published")
         if is_abandoned(node):
             yield breach("aimed", action.node, f"{type(action).__name__}, and no new driver would come")
+
+
+def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Who is closed for its jobs to end is told until when while time counts, and given back where nobody waits."""
+    record = seen.rollout.campaign
+    phase = (record.paused_in or record.phase) if record is not None else None
+    is_waited_for = intent.attrition is not None and phase in clock.RUNNING
+    is_running = record is not None and bool(record.waving_since) and not intent.is_paused
+    for held in decision.holds:
+        is_closed = held.code is HoldCode.CLOSED_AHEAD
+        if is_closed and not is_waited_for:
+            yield breach("until_when", held.subject, "closed for its jobs, and nobody waits for them")
+        elif is_closed and is_running and held.until is None and decision.stop is None:
+            yield breach("until_when", held.subject, "closed for its jobs, and not told until when")
 
 
 _WAITING_TO_WRITE: Final = frozenset(

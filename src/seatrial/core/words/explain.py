@@ -10,9 +10,11 @@ EXPLANATIONS.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from string import Formatter
 from typing import Final
 
+from seatrial.core.budget.attrition.values import Reason
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model import deployers, troubles
 from seatrial.core.model.campaign import Point, Via
@@ -69,10 +71,26 @@ FAILURES: Final[Mapping[str, str]] = {
     FailureCode.VALIDATION_TIMEOUT: "the new driver was not validated in time; the node stays cordoned",
 }
 
+TAKEN: Final[Mapping[str, str]] = {
+    Reason.WAITING_COSTS_MORE: "its jobs are evicted early",
+    Reason.SAVED: "its job has just saved its work, and the next time would be too late",
+    Reason.DEADLINE: "the deadline leaves no more time",
+}
+"""Why a node is emptied before its jobs have ended, by the text of a Reason of attrition."""
+
+ENDS: Final[Mapping[str, str]] = {
+    HoldCode.CLOSED_AHEAD: "",
+    HoldCode.LEFT_OPEN: "closed within {} at the latest",
+    HoldCode.GIVEN_BACK: "left alone for another {}",
+}
+"""What the end of a wait is, where it is neither another look nor a failure; empty where the next step says it."""
+
 UNKNOWN: Final = "(unknown)"
 MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "subject": (),
     "label": (),
+    "idle_text": ("idle",),
+    "evicted_text": (),
     "cure": (),
     "why_text": (),
     "reason_text": (),
@@ -153,7 +171,7 @@ def why(held: Hold) -> str:
     text = _fill(EXPLANATIONS[held.code].why, held)
     cause = _diagnosis(held)
     text = f"{text}; {cause[0]}" if cause else text
-    return f"{text}{_opened(held)}"
+    return f"{text}{_taken(held)}{_opened(held)}"
 
 
 def _opened(held: Hold) -> str:
@@ -200,6 +218,8 @@ def _fill(text: str, held: Hold) -> str:
     params["reason_text"] = f": {reason}" if reason else ""
     params["setback_text"] = f"; evidence restarted when {params['setback']}" if params.get("setback") else ""
     params["pods_text"] = _pods_text(params)
+    params["idle_text"] = _idle_text(params.get("idle", UNKNOWN))
+    params["evicted_text"] = _evicted_text(held.until)
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
@@ -225,6 +245,30 @@ def _fill(text: str, held: Hold) -> str:
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
     }
     return text.format_map(_Gaps({**texts, **whole, "subject": held.subject}))
+
+
+def _idle_text(idle: str) -> str:
+    """What a closed node costs."""
+    if idle == "0":
+        return "full, costs nothing"
+    return f"{idle} {'GPU' if idle == '1' else 'GPUs'} idle"
+
+
+def _evicted_text(until: Instant | None) -> str:
+    """Until when a closed node is waited for."""
+    if until is None:
+        return "by its deadline, which stands still now"
+    return f"at {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC at the latest"
+
+
+def _taken(held: Hold) -> str:
+    """Why a node is emptied before its jobs have ended, with what either way costs; empty where it is not."""
+    params = dict(held.params)
+    because = TAKEN.get(params.get("taken", ""), "")
+    if not because:
+        return ""
+    waiting = f"to wait costs {params['waiting']} GPU-hours, " if params["taken"] != Reason.DEADLINE else ""
+    return f"; {because}: {waiting}to evict costs {params['evicting']} GPU-hours"
 
 
 def _pods_text(params: Mapping[str, str]) -> str:
@@ -270,5 +314,6 @@ def times(held: Hold | Told, now: Instant) -> str:
     if held.since is not None and now - held.since >= 1:
         parts.append(f"for {spans.span(now - held.since)}")
     if held.until is not None and held.until > now:
-        parts.append(f"looks again or gives up within {spans.span(held.until - now)}")
+        said = ENDS.get(held.code, "looks again or gives up within {}")
+        parts += [said.format(spans.span(held.until - now))] if said else []
     return f" ({', '.join(parts)})" if parts else ""

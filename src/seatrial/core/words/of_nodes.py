@@ -36,6 +36,14 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "at most {limit:GPU} may stand idle for the upgrade, it has {gpus}, and {taken} {taken:is|are} taken: {nodes}",
         "It starts when there is room; raise maxIdleGPUs, to {gpus} at least, to go faster.",
     ),
+    HoldCode.LEFT_OPEN: says(
+        "it still takes work: to empty it now would cost more GPU-hours than it may yet",
+        "It is closed when that gets cheaper or the deadline comes nearer; see spec.attrition.",
+    ),
+    HoldCode.GIVEN_BACK: says(
+        "it takes work again: more than {limit:GPU} stood idle, or its upgrade could not have finished",
+        "It is closed again later. Raise maxIdleGPUs to keep more nodes closed.",
+    ),
     HoldCode.UNIT_INCOMPLETE: says(
         "its domain is upgraded as one unit, and these nodes are not ready to start yet: {nodes}", BY_ITSELF
     ),
@@ -117,6 +125,11 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.JOBS_RUNNING: says(
         "waiting for {pods_text} to finish (limit: {limit})",
         "It continues when they finish; set timeoutSeconds of waitForCompletion to evict them after that time.",
+    ),
+    HoldCode.CLOSED_AHEAD: says(
+        "closed to new work, {idle_text}; waits for {jobs:job} to end",
+        "It is upgraded when it is empty, given back when more than {limit:GPU} stand idle for the upgrade, and "
+        "evicted {evicted_text}.",
     ),
     HoldCode.CHECKPOINT_PENDING: says(
         "waiting for {pods_text} to save {count:its|their} work",

@@ -72,6 +72,10 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Set autoUpgrade to false in {resource}, so that seatrial moves the nodes; or leave {components} out of "
         "spec.target.",
     ),
+    HoldCode.ATTRITION_DELEGATED: says(
+        "NVIDIA's upgrade controller moves the nodes, and it evicts as it likes: it cannot wait for jobs by attrition",
+        "Set autoUpgrade to false in {resource}, so that seatrial moves the nodes; or leave spec.attrition out.",
+    ),
     HoldCode.NETWORK_DELEGATED: says(
         "the Network Operator moves the network driver itself (autoUpgrade is on in {resource})",
         "Set spec.ofedDriver.upgradePolicy.autoUpgrade to false in {resource}, so that seatrial moves the nodes; or "
@@ -403,6 +407,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.POOLS_LEFT: says(
         "pools that own no node now do not have {version}: {pools}; a node that joins one comes up with the old driver",
         "Write {version} into each, in the cluster or in the repository that it comes from.",
+    ),
+    HoldCode.CLOSED_IN_PAUSE: says(
+        "{nodes:node} {nodes:stays|stay} closed in the pause, with {gpus:GPU} idle: that costs {gpus:GPU-hour} an "
+        "hour, and more as jobs end",
+        "The deadline stands still meanwhile. Continue with `seatrial rollout resume`; an abort gives the nodes back.",
     ),
     HoldCode.WAVE_PAUSE: says("wave {wave} of {waves} is over and is watched before the next one begins", BY_ITSELF),
     HoldCode.PROMOTION_PENDING: says(

@@ -20,6 +20,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.ROLLS_BY_ITSELF,
         HoldCode.OPERANDS_DELEGATED,
         HoldCode.OPERANDS_BY_POOL,
+        HoldCode.ATTRITION_DELEGATED,
         HoldCode.KUEUE_UNSEEN,
         HoldCode.NETWORK_DELEGATED,
         HoldCode.NETWORK_UNSEEN,

@@ -50,7 +50,7 @@ from seatrial.core.model.gates.attested import Said, Word
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.policy import Attrition, PolicyWish, Share
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import PUBLISHED, Target
@@ -89,6 +89,9 @@ def read_intent(
     moves_network = Component.MOFED in bare.target.components
     _check_selectors(wish, operator, moves_network=moves_network)
     policy, pools = intents.policies(wish, operator, moves_network=moves_network)
+    attrition = _read_attrition(spec, spec.attrition) if spec.attrition is not None else None
+    if attrition is not None:
+        policy, pools = intents.by_attrition(wish, policy, pools)
     failed_max = spec.limits.max_failed if spec.limits is not None else None
     return replace(
         bare,
@@ -100,6 +103,7 @@ def read_intent(
         retries=intents.Retries(count_max=spec.retries.max, pause_seconds=spec.retries.pause_seconds),
         checkpoint=_by_name(intents.Checkpoint, spec.checkpoint),
         requestor=_read_requestor(spec.maintenance) if spec.maintenance is not None else None,
+        attrition=attrition,
         evicts_for_runtime=spec.evict_on_runtime_restart,
         restart_timeout_seconds=spec.driver_timeout_seconds,
         validation_timeout_seconds=spec.validation_timeout_seconds,
@@ -155,6 +159,28 @@ def _read_requestor(maintenance: models.RolloutMaintenance) -> intents.Requestor
         namespace=maintenance.namespace,
         prefix=maintenance.prefix,
         timeout_seconds=maintenance.timeout_seconds,
+    )
+
+
+def _read_attrition(spec: models.RolloutSpec, said: models.RolloutAttrition) -> Attrition:
+    """Nodes are taken when their jobs end, where it is us who take them, and in waves."""
+    if spec.canary is None:
+        raise ValueError("spec.attrition: the deadline counts from the opening of the waves; set spec.canary, too.")
+    if spec.mode == Mode.DELEGATED:
+        raise ValueError("spec.attrition: NVIDIA's controller evicts as it likes; set spec.mode to direct.")
+    if spec.by_hand is not None:
+        raise ValueError("spec.attrition: people move the nodes in a manual step; leave it out.")
+    if spec.maintenance is not None:
+        raise ValueError(
+            "spec.attrition: a maintenance operator empties nodes as it likes; leave spec.maintenance out."
+        )
+    share = _read_size("spec.attrition.closeAhead", said.close_ahead)
+    if not share.is_percent:
+        raise ValueError(f"spec.attrition.closeAhead: {said.close_ahead!r} is not a percentage such as 50%.")
+    return Attrition(
+        deadline_seconds=float(said.deadline_seconds),
+        close_ahead=share.amount / 100,
+        evicts_early=said.early_eviction,
     )
 
 

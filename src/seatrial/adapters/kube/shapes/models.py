@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from seatrial.adapters.kube.shapes.model import Model as Model
-from seatrial.adapters.kube.shapes.proof_models import ComparedEntry, ExposedEntry
+from seatrial.adapters.kube.shapes.proof_models import ComparedEntry, ExposedEntry, GateEntry, SuiteEntry
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -121,6 +121,12 @@ class RolloutDomain(Model, frozen=True):
 class RolloutRetries(Model, frozen=True):
     max: int = 0
     pause_seconds: int = 300
+
+
+class RolloutAttrition(Model, frozen=True):
+    deadline_seconds: int = 86_400
+    close_ahead: str = "100%"
+    early_eviction: bool = True
 
 
 class RolloutCheckpoint(Model, frozen=True):
@@ -319,6 +325,7 @@ class RolloutSpec(Model, frozen=True):
     mark_bad: bool = False
     prepull: bool = True
     evict_on_runtime_restart: bool = False
+    attrition: RolloutAttrition | None = None
     notifications: RolloutNotifications | None = None
     by_hand: RolloutByHand | None = None
     after: str = ""
@@ -327,6 +334,7 @@ class RolloutSpec(Model, frozen=True):
 class AdmissionEntry(Model, frozen=True):
     node: str
     attempt: int
+    ahead: bool = False
 
 
 class TurnedDown(Model, frozen=True):
@@ -380,28 +388,6 @@ class SwitchEntry(Model, frozen=True, omit_defaults=True):
     value: str | None = None
 
 
-class GateEntry(Model, frozen=True, omit_defaults=True):
-    gate: str
-    node: str
-    round: int
-    verdict: str
-    detail: str = ""
-    at: str = ""
-    asked: str = ""
-    left_out: bool = False
-
-
-class LeftOutEntry(Model, frozen=True):
-    gate: str
-    node: str
-    why: str
-
-
-class SuiteEntry(Model, frozen=True, omit_defaults=True):
-    image: str
-    left_out: tuple[LeftOutEntry, ...] = ()
-
-
 class TurnEntry(Model, frozen=True, omit_defaults=True):
     phase: str
     at: str
@@ -422,6 +408,8 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     switches: tuple[SwitchEntry, ...] = ()
     wave: int = 0
     settled_at: str = ""
+    waved_seconds: float | None = None
+    waving_since: str = ""
     pull_round: int = 0
     unpulled_at: str = ""
     forgetting: bool = False

@@ -75,3 +75,25 @@ class ComparedEntry(Model, frozen=True, omit_defaults=True):
     measured: bool = False
     missing_before: tuple[MissingEntry, ...] = ()
     missing: tuple[MissingEntry, ...] = ()
+
+
+class GateEntry(Model, frozen=True, omit_defaults=True):
+    gate: str
+    node: str
+    round: int
+    verdict: str
+    detail: str = ""
+    at: str = ""
+    asked: str = ""
+    left_out: bool = False
+
+
+class LeftOutEntry(Model, frozen=True):
+    gate: str
+    node: str
+    why: str
+
+
+class SuiteEntry(Model, frozen=True, omit_defaults=True):
+    image: str
+    left_out: tuple[LeftOutEntry, ...] = ()

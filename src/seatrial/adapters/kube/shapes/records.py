@@ -22,7 +22,7 @@ from seatrial.core.actions.on_nodes import Cordon, Request, Uncordon, WriteNodeR
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.marks import Place
-from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault, Taken
 from seatrial.core.node.phases import ENDED
 from seatrial.core.text import foreign
 
@@ -39,6 +39,12 @@ ANNOTATIONS: Final[Mapping[Request, str]] = {
     Request.ACCEPT_LOSS: keys.ACCEPT_LOSS_ANNOTATION,
 }
 """Under which annotation others ask; to answer is to take it away."""
+
+
+class _Taken(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    why: str
+    waiting_gpu_hours: float = 0.0
+    evicting_gpu_hours: float = 0.0
 
 
 class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -63,6 +69,8 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     lost_driver: bool = False
     reopened: int = 0
     paused: dict[str, str] = {}
+    taken: _Taken | None = None
+    returned_at: str = ""
     marks: dict[str, str] = {}
     marked_by: str = ""
 
@@ -118,8 +126,18 @@ def _read_record(annotation: str) -> NodeRecord:
         has_lost_driver=read.lost_driver,
         reopened_count=read.reopened,
         paused=tuple(read.paused.items()),
+        taken=_read_taken(read.taken) if read.taken is not None else None,
+        returned_at=instant_of(read.returned_at) if read.returned_at else None,
         marks=tuple((key, instant_of(at)) for key, at in read.marks.items()),
         marked_by=foreign.line(read.marked_by),
+    )
+
+
+def _read_taken(read: _Taken) -> Taken:
+    return Taken(
+        why=foreign.line(read.why),
+        waiting_gpu_hours=read.waiting_gpu_hours,
+        evicting_gpu_hours=read.evicting_gpu_hours,
     )
 
 
@@ -156,10 +174,16 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         lost_driver=record.has_lost_driver,
         reopened=record.reopened_count,
         paused=dict(record.paused),
+        taken=_taken_of(record.taken) if record.taken is not None else None,
+        returned_at=text_of(record.returned_at) if record.returned_at is not None else "",
         marks={key: text_of(at) for key, at in record.marks},
         marked_by=record.marked_by,
     )
     return msgspec.json.encode(_unknown(before) | msgspec.to_builtins(written)).decode()
+
+
+def _taken_of(taken: Taken) -> _Taken:
+    return _Taken(why=taken.why, waiting_gpu_hours=taken.waiting_gpu_hours, evicting_gpu_hours=taken.evicting_gpu_hours)
 
 
 def _unknown(annotation: str) -> dict[str, Any]:

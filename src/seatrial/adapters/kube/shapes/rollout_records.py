@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from seatrial.adapters.kube.shapes import compared_records, exposed_records, keys, models
+from seatrial.adapters.kube.shapes import compared_records, exposed_records, keys, models, proof_models
 from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
@@ -40,6 +40,15 @@ WAVING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutP
 """Phases in which the fleet has a wave to speak of."""
 
 
+def _admission(entry: models.AdmissionEntry) -> Admission:
+    return Admission(node=entry.node, attempt=entry.attempt, is_ahead=entry.ahead)
+
+
+def _admission_entry(admission: Admission) -> dict[str, Any]:
+    written = {"node": admission.node, "attempt": admission.attempt}
+    return {**written, "ahead": True} if admission.is_ahead else written
+
+
 def read_rollout(rollout: models.Rollout) -> RolloutRecord:
     """The rollout's status as a record; a campaign that cannot be read is a ValueError that says where."""
     status = rollout.status
@@ -54,7 +63,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
     return RolloutRecord(
         name=rollout.metadata.name,
         resource_version=rollout.metadata.resource_version,
-        admitted=tuple(sorted(Admission(node=entry.node, attempt=entry.attempt) for entry in status.admitted)),
+        admitted=tuple(sorted(_admission(entry) for entry in status.admitted)),
         summary=summary if status.state else None,
         summarised_at=_instant_or_never(status.summarised_at),
         lost_gpu_seconds=status.lost_gpu_seconds,
@@ -132,7 +141,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
     status: dict[str, Any] = {
         "state": summary.state,
         "conditions": _conditions(record, before),
-        "admitted": [{"node": admission.node, "attempt": admission.attempt} for admission in record.admitted],
+        "admitted": [_admission_entry(admission) for admission in record.admitted],
         "counts": dict(summary.counts),
         "done": f"{summary.done}/{summary.total}",
         "why": conditions.why_of(record),
@@ -227,6 +236,8 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         ),
         wave=record.wave,
         settled_at=_text_or_nothing(record.settled_at),
+        waved_seconds=record.waved_seconds or None,
+        waving_since=_text_or_nothing(record.waving_since),
         pull_round=record.pull_round,
         unpulled_at=_text_or_nothing(record.unpulled_at),
         forgetting=record.is_forgetting,
@@ -253,18 +264,18 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
     )
 
 
-def _written_suite(suite: Suite) -> models.SuiteEntry:
-    left_out = (models.LeftOutEntry(gate=each.gate, node=each.node, why=each.why) for each in suite.left_out)
-    return models.SuiteEntry(image=suite.image, left_out=tuple(left_out))
+def _written_suite(suite: Suite) -> proof_models.SuiteEntry:
+    left_out = (proof_models.LeftOutEntry(gate=each.gate, node=each.node, why=each.why) for each in suite.left_out)
+    return proof_models.SuiteEntry(image=suite.image, left_out=tuple(left_out))
 
 
-def _read_suite(entry: models.SuiteEntry) -> Suite:
+def _read_suite(entry: proof_models.SuiteEntry) -> Suite:
     left_out = (LeftOut(gate=each.gate, node=each.node, why=foreign.line(each.why)) for each in entry.left_out)
     return Suite(image=foreign.line(entry.image), left_out=tuple(left_out))
 
 
-def _written_gate(result: GateResult) -> models.GateEntry:
-    return models.GateEntry(
+def _written_gate(result: GateResult) -> proof_models.GateEntry:
+    return proof_models.GateEntry(
         gate=result.gate,
         node=result.node,
         round=result.round,
@@ -319,6 +330,8 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         switches=tuple(Switch(resource=entry.resource, name=entry.name, value=entry.value) for entry in read.switches),
         wave=read.wave,
         settled_at=_instant(read.settled_at, f"{place}.settledAt"),
+        waved_seconds=read.waved_seconds or 0.0,
+        waving_since=_instant(read.waving_since, f"{place}.wavingSince"),
         pull_round=read.pull_round,
         unpulled_at=_instant(read.unpulled_at, f"{place}.unpulledAt"),
         is_forgetting=read.forgetting,
@@ -356,7 +369,7 @@ def _read_place(entry: models.PlaceEntry | None) -> GitPlace | None:
     return GitPlace(url=url, branch=branch, path=path)
 
 
-def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
+def _read_gate(entry: proof_models.GateEntry, place: str) -> GateResult:
     return GateResult(
         gate=entry.gate,
         node=entry.node,

@@ -4,7 +4,9 @@
     costs       what waiting and evicting cost         groups      nodes that one job holds are taken together
     closing     whom to close                          returning   whom to give back
     evicting    whom to evict, and when                urgency     how willing, as the deadline comes nearer
-    turn        the rules in their order
+    turn        the rules in their order               clock       the time until the deadline
+    terms       what a pass goes by                    seeing      what the rules look at, from what is seen
+    booking     the ledger: closed alone, or taken
 
 Law of this room: a guess costs time, never a promise; every act has a reason with both costs in it.
 """

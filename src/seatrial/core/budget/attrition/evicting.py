@@ -20,14 +20,14 @@ def evict(view: View, room: int) -> list[Act]:
     is_last = urgency.is_last_call(view)
     acts: list[Act] = []
     closed = [node for node in view.nodes.values() if node.is_closed and node.jobs]
-    due = [
+    found = [
         (price, why, group)
         for group in grouped(closed, view.nodes, view.jobs)
         if all(node.is_closed for node in group.nodes)
-        for price, why in [_due(group, view, is_last)]
+        for price, why in [due(group, view, is_last)]
         if why is not None
     ]
-    for price, why, group in sorted(due, key=lambda each: (each[0].evicting_now, each[2].names)):
+    for price, why, group in sorted(found, key=lambda each: (each[0].evicting_now, each[2].names)):
         if group.busy > room:
             continue
         room -= group.busy
@@ -44,7 +44,7 @@ def evict(view: View, room: int) -> list[Act]:
     return acts
 
 
-def _due(group: Group, view: View, is_last: bool) -> tuple[costs.Price, Reason | None]:
+def due(group: Group, view: View, is_last: bool) -> tuple[costs.Price, Reason | None]:
     """What a group costs, and why it is evicted now; None where it is not."""
     longest = max(1.0, urgency.last_call(view) - view.now)
     if not is_last and group.is_free_to_close:

@@ -1,4 +1,4 @@
-"""Nodes that one job holds are closed, evicted and given back together, so that it starts again once.
+"""Nodes that one job holds, or that are one unit, are closed, evicted and given back together.
 
 Tests: tests/core/test_attrition.py
 """
@@ -39,20 +39,28 @@ def grouped(nodes: Iterable[Load], all_nodes: Mapping[str, Load], jobs: Mapping[
     """These nodes with whom they belong together; nodes that are through, or not ours, are left out."""
     found: list[Group] = []
     seen: set[str] = set()
+    units: dict[str, list[Load]] = {}
+    for each in all_nodes.values():
+        if each.unit:
+            units.setdefault(each.unit, []).append(each)
     for node in nodes:
         if node.name in seen:
             continue
         members, waiting, inside = {node.name: node}, [node], set()
         while waiting:
             each = waiting.pop()
+            for other in units.get(each.unit, ()):
+                if other.name not in members:
+                    members[other.name] = other
+                    waiting.append(other)
             for name in each.jobs:
                 if name in inside:
                     continue
                 inside.add(name)
-                for other, _ in jobs[name].parts:
-                    if other not in members and other in all_nodes:
-                        members[other] = all_nodes[other]
-                        waiting.append(all_nodes[other])
+                for held, _ in jobs[name].parts:
+                    if held not in members and held in all_nodes:
+                        members[held] = all_nodes[held]
+                        waiting.append(all_nodes[held])
         seen |= members.keys()
         found.append(Group(tuple(members.values()), tuple(sorted(inside))))
     return found

@@ -27,6 +27,7 @@ def last_call(view: View) -> float:
     """When to begin with those who are left, so that the last one is through by the deadline."""
     sizes = [node.gpus for node in view.nodes.values()]
     at_once = max(1, view.idle_max // max(sizes, default=1))
+    at_once = at_once if view.at_once_max is None else min(at_once, max(1, view.at_once_max))
     rounds = ceil(len(sizes) / at_once) + 1
     return view.deadline_at - rounds * view.reload_seconds - SPARE_SECONDS
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.policy import Attrition as Attrition
 
 
 class Source(StrEnum):
@@ -60,6 +61,8 @@ class Load:
     closed_at: Instant | None = None
     """Since when our cordon is on it; None while it takes work."""
     is_reloading: bool = False
+    unit: str = ""
+    """Whom it is upgraded with, all or nothing; empty for nobody."""
 
     @property
     def idle(self) -> int:
@@ -69,18 +72,6 @@ class Load:
     @property
     def is_closed(self) -> bool:
         return self.closed_at is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attrition:
-    """The way, without gaps."""
-
-    deadline_seconds: float = 86_400.0
-    """From the opening of the waves; it stands still outside windows and in pauses."""
-    close_ahead: float = 1.0
-    """The share of the members that may be closed while they are busy."""
-    evicts_early: bool = True
-    """Whether anybody is evicted before the deadline because waiting costs more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +92,8 @@ class View:
     """From an empty node to one that takes work again."""
     waiting_gpus: int = 1
     """GPUs of the smallest pod that waits for some; 0 where none does."""
+    at_once_max: int | None = None
+    """Nodes that may reload at once; None where nobody says."""
     keeps: frozenset[str] = frozenset()
     """Who was given back a moment ago and is not closed again yet."""
 

@@ -175,6 +175,17 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """Why a node that was closed for its jobs to end is emptied now, and what either way costs."""
+
+    why: str
+    """The text of a Reason of attrition."""
+    waiting_gpu_hours: float = 0.0
+    """What to wait on was expected to cost."""
+    evicting_gpu_hours: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:
     """What we wrote down about a node; kept in one annotation, its phase mirrored in a label."""
 
@@ -213,6 +224,10 @@ class NodeRecord:
     """How often the node was found open since then, and was closed again."""
     paused: tuple[tuple[str, str], ...] = ()
     """Deploy labels we paused in this attempt, with the values to give back, and back again should it come to that."""
+    taken: Taken | None = None
+    """By attrition: why its users are asked to leave; None where nobody is, or its turn alone is the reason."""
+    returned_at: Instant | None = None
+    """By attrition: when it was last given back to its users; None where it never was."""
     marks: tuple[tuple[str, Instant], ...] = ()
     """The keys of the marks for neighbours (marks.py) that are ours, with when each was set."""
     marked_by: str = ""

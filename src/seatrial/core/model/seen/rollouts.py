@@ -18,6 +18,8 @@ class Admission:
 
     node: str
     attempt: int
+    is_ahead: bool = False
+    """It may be closed for new work, and nobody on it be disturbed: it waits for its jobs, and takes no slot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

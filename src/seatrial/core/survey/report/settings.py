@@ -32,6 +32,8 @@ def _rows(intent: Intent) -> Iterator[tuple[str, str]]:
         yield "order", intent.order.value
     if intent.retries.count_max:
         yield "retries", f"{intent.retries.count_max}, the first after {span(intent.retries.pause_seconds)}"
+    if intent.attrition is not None:
+        yield "attrition", f"nodes are taken when their jobs end, within {span(intent.attrition.deadline_seconds)}"
     if intent.selector:
         yield "nodes", ",".join(f"{key}={value}" for key, value in sorted(intent.selector.items()))
     if intent.campaign is not None:
