@@ -11,86 +11,122 @@ minutes, a restart of ten. What is counted is written in cluster.py, the traces 
     acts above the idle budget                none
 
 `saves` says what is known of the hourly saves of jobs: nothing (silent), when the last one was (told), or that they
-save when asked (asked). The bound is what nobody can stay below, with every end known.
+save when asked (asked). The bound is what nobody can stay below, with every end known. What is scored, on which seeds,
+is fixed in settings.py. Without options all of it is played; with --kind and --saves a part, and --into adds it to a
+result that is kept already.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.gpu_hours import traces
+from bench.gpu_hours import settings, traces
 from bench.gpu_hours.others import WAYS, Batches
 from bench.gpu_hours.ours import ByAttrition
 from bench.gpu_hours.playing import Bound, Outcome, Way, bound, play
+from bench.gpu_hours.settings import IDLE_MAX
 from bench.gpu_hours.traces import HOUR, Kind, Saves
 from bench.machine import keep, machine
 
 from seatrial.core.budget.attrition.values import Attrition
 
-IDLE_MAX = 102
-"""A tenth of the GPUs."""
-SHARES = {24: (1 / 3, 1 / 3), 48: (1 / 5, 1 / 4)}
-
 
 def main() -> int:
     """Play, print, keep; 1 when a figure is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", choices=sorted(traces.KINDS), action="append", help="which trace (all of them)")
-    parser.add_argument("--saves", choices=sorted(Saves), default=Saves.ASKED.value, help="what is known of saves")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--deadline", type=int, action="append", help="hours (24 and 48)")
-    parser.add_argument("--warm", type=float, default=6.0, help="hours at work before the upgrade begins (6)")
-    parser.add_argument("--no-keep", action="store_true", help="print the result, do not write it to bench/results")
-    args = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for name in args.kind or list(traces.KINDS):
-        kind = replace(traces.KINDS[name], saves=Saves(args.saves))
-        for row in _rows(kind, args.seeds, args.deadline or [24, 48], args.warm):
-            rows.append(row)
+    args = _parser().parse_args()
+    seeds = range(args.first, args.first + args.seeds)
+    kinds = args.kind or list(traces.KINDS)
+    chosen = [Saves(each) for each in args.saves] if args.saves else None
+    played = [each for each in settings.PLAYED if each[0] in kinds and (chosen is None or each[1] in chosen)]
+    if args.kind and chosen is not None:
+        played = [(name, saves) for name in kinds for saves in chosen]
+    kept = json.loads(args.into.read_text(encoding="utf-8")) if args.into else _head(seeds)
+    for name, saves in played:
+        kind = replace(traces.KINDS[name], saves=saves)
+        for row in _rows(kind, seeds, args.deadline or settings.DEADLINES):
+            kept["rows"].append(row)
             print(_line(row), flush=True)
-    missed = [text for row in rows for text in row["missed"]]
+    missed = [text for row in kept["rows"] for text in row["missed"]] + _late(kept["rows"])
+    kept["missed"] = missed
     for text in missed:
         print(f"missed: {text}")
-    result = {"seeds": args.seeds, "warm_hours": args.warm, "saves": args.saves, "idle_max": IDLE_MAX}
-    if not args.no_keep:
-        print(keep("-".join(["gpu-hours", *(args.kind or [])]), {"machine": machine()} | result | {"rows": rows}))
+    if args.into:
+        args.into.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    elif not args.no_keep:
+        print(keep("gpu-hours", kept))
     return 1 if missed else 0
 
 
-def _rows(kind: Kind, seeds: int, deadlines: list[int], warm: float) -> Iterator[dict[str, Any]]:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", choices=sorted(traces.KINDS), action="append", help="which trace (all of them)")
+    parser.add_argument("--saves", choices=sorted(Saves), action="append", help="what is known of saves (as fixed)")
+    parser.add_argument("--first", type=int, default=settings.FIRST_SEED, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=settings.SEED_COUNT)
+    parser.add_argument("--deadline", type=int, action="append", help="hours (24 and 48)")
+    parser.add_argument("--into", type=Path, help="add the rows to this result, which is kept already")
+    parser.add_argument("--no-keep", action="store_true", help="print the result, do not write it to bench/results")
+    return parser
+
+
+def _head(seeds: Sequence[int]) -> dict[str, Any]:
+    head = {"machine": machine(), "seeds": [seeds[0], seeds[-1]], "idle_max": IDLE_MAX}
+    return head | {"warm_hours": settings.WARM_HOURS, "rows": []}
+
+
+def _late(rows: list[dict[str, Any]]) -> list[str]:
+    """Whether the deadline was kept often enough, over everything that was played."""
+    ours = [row for row in rows if "late" in row]
+    late, runs = sum(row["late"] for row in ours), sum(row["runs"] for row in ours)
+    return [f"late in {late} of {runs} runs"] if late > settings.LATE_MAX * runs else []
+
+
+def _rows(kind: Kind, seeds: Sequence[int], deadlines: Sequence[int]) -> Iterator[dict[str, Any]]:
     """NVIDIA's ways, then ours at each deadline."""
     evict: dict[str, Any] = {}
-    for name, patience in WAYS.items():
-        row = _row(kind, name, _played(kind, seeds, warm, lambda _, p=patience: Batches(p)))  # type: ignore[misc]
+    for name in WAYS:
+        row = _row(kind, name, _as_nvidia(replace(kind, saves=Saves.SILENT), seeds, name))
         evict = evict or row
         yield row
     for hours in deadlines:
         way = Attrition(deadline_seconds=hours * HOUR)
-        outcomes = _played(kind, seeds, warm, lambda s, w=way: ByAttrition(w, IDLE_MAX, partial(traces.past, kind, s)))  # type: ignore[misc]
-        bounds = [bound(kind, seed, hours, warm_hours=warm) for seed in range(seeds)]
+        outcomes = _played(kind, seeds, lambda s, w=way: ByAttrition(w, IDLE_MAX, partial(traces.past, kind, s)))  # type: ignore[misc]
+        bounds = [bound(kind, seed, hours, warm_hours=settings.WARM_HOURS[kind.name]) for seed in seeds]
         yield _judged(_row(kind, f"attrition {hours} h", outcomes), evict, outcomes, bounds, hours)
 
 
-def _played(kind: Kind, seeds: int, warm: float, way: Callable[[int], Way]) -> list[Outcome]:
-    return [play(kind, seed, way(seed), warm_hours=warm, idle_max=IDLE_MAX) for seed in range(seeds)]
+@cache
+def _as_nvidia(kind: Kind, seeds: Sequence[int], name: str) -> list[Outcome]:
+    """NVIDIA's ways ask nobody, so what is known of saves changes nothing."""
+    return _played(kind, seeds, lambda _: Batches(WAYS[name]))
+
+
+def _played(kind: Kind, seeds: Sequence[int], way: Callable[[int], Way]) -> list[Outcome]:
+    warm = settings.WARM_HOURS[kind.name]
+    return [play(kind, seed, way(seed), warm_hours=warm, idle_max=IDLE_MAX) for seed in seeds]
 
 
 def _row(kind: Kind, way: str, outcomes: list[Outcome]) -> dict[str, Any]:
     losses = [outcome.losses for outcome in outcomes]
     return {
         "kind": kind.name,
+        "saves": kind.saves.value,
         "way": way,
+        "runs": len(outcomes),
         "gpu_hours": round(fmean(each.gpu_hours for each in losses), 1),
         "idle": round(fmean(each.idle for each in losses) / HOUR, 1),
         "thrown": round(fmean(each.thrown for each in losses) / HOUR, 1),
         "reload": round(fmean(each.reload for each in losses) / HOUR, 1),
         "evictions": round(fmean(each.evictions for each in losses), 1),
+        "moves": round(fmean(each.moves for each in losses), 1),
         "hours": round(fmean(outcome.hours for outcome in outcomes), 1),
         "not_over": sum(not outcome.is_over for outcome in outcomes),
         "missed": [],
@@ -100,9 +136,9 @@ def _row(kind: Kind, way: str, outcomes: list[Outcome]) -> dict[str, Any]:
 def _judged(
     row: dict[str, Any], evict: dict[str, Any], outcomes: list[Outcome], bounds: list[Bound], hours: int
 ) -> dict[str, Any]:
-    late = sum(not each.is_over or each.hours > hours for each in outcomes)
     row |= {
-        "late": late,
+        "deadline": hours,
+        "late": sum(not each.is_over or each.hours > hours for each in outcomes),
         "acts_over": sum(each.losses.acts_over for each in outcomes),
         "seconds_over": round(sum(each.losses.seconds_over for each in outcomes), 1),
         "gpu_hours_share": round(row["gpu_hours"] / evict["gpu_hours"], 3),
@@ -110,25 +146,23 @@ def _judged(
         "bound_gpu_hours": round(fmean(each.gpu_hours for each in bounds), 1),
         "bound_evictions": round(fmean(each.evictions for each in bounds), 1),
     }
-    where = f"{row['kind']}, {row['way']}"
-    if late * 100 > len(outcomes):
-        row["missed"].append(f"{where}: late in {late} of {len(outcomes)}")
+    where = f"{row['kind']}, {row['saves']}, {row['way']}"
     if row["acts_over"]:
         row["missed"].append(f"{where}: {row['acts_over']} acts above the idle budget")
-    if hours in SHARES and row["kind"] in ("published", "busy"):
-        for figure, most in zip(("gpu_hours", "evictions"), SHARES[hours], strict=True):
+    if hours in settings.SHARES and row["kind"] in settings.JUDGED:
+        for figure, most in zip(("gpu_hours", "evictions"), settings.SHARES[hours], strict=True):
             if row[f"{figure}_share"] > most:
                 row["missed"].append(f"{where}: {figure} {row[f'{figure}_share']}, at most {most:.3f}")
     return row
 
 
 def _line(row: dict[str, Any]) -> str:
-    shares = f"  {row['gpu_hours_share']:.2f} {row['evictions_share']:.2f}" if "late" in row else ""
+    shares = f"  {row['gpu_hours_share']:.3f} {row['evictions_share']:.3f}" if "late" in row else ""
     bounds = f"  bound {row['bound_gpu_hours']:.0f} {row['bound_evictions']:.0f}" if "late" in row else ""
     return (
-        f"{row['kind']:10} {row['way']:15} {row['gpu_hours']:7.0f} GPU-h (idle {row['idle']:.0f}, thrown "
-        f"{row['thrown']:.0f}, reload {row['reload']:.0f}) {row['evictions']:5.0f} evictions {row['hours']:6.1f} h"
-        f"{shares}{bounds}"
+        f"{row['kind']:10} {row['saves']:6} {row['way']:15} {row['gpu_hours']:7.0f} GPU-h (idle {row['idle']:.0f}, "
+        f"thrown {row['thrown']:.0f}, reload {row['reload']:.0f}) {row['evictions']:5.0f} evictions "
+        f"{row['moves']:4.0f} moves {row['hours']:6.1f} h{shares}{bounds}"
     )
 
 

@@ -61,6 +61,9 @@ class Losses:
     thrown: float = 0.0
     reload: float = 0.0
     evictions: int = 0
+    """Of jobs; a gang counts once."""
+    moves: int = 0
+    """Of replicas of a service, whose like went on answering."""
     seconds_over: float = 0.0
     """For how long the budget was exceeded."""
     acts_over: int = 0
@@ -232,7 +235,10 @@ class Cluster:
         worked = max(0.0, self.now - run.started - run.lead)
         restart = MINUTE if run.work.is_service else RESTART
         self.losses.thrown += run.work.gpus * (thrown + restart)
-        self.losses.evictions += 1
+        if run.work.is_service:
+            self.losses.moves += 1
+        else:
+            self.losses.evictions += 1
         self._leave(run)
         run.work.seconds -= worked - thrown
         self._again.add(name)

@@ -1,8 +1,24 @@
 """Jobs as they come: seeded traces of several kinds, every parameter written down here.
 
-`published` is the trace that the figures of the product are for: about 1,300 jobs a day, 1 to 64 GPUs each, durations
-with a long tail, the queue about fourfold oversubscribed. `busy` is the same mix at 85 % load. The kinds `training` and
-`mixed` move the weights, `inference` adds services that run for good and may be started anew elsewhere.
+    kind        what it is                                                        where its parameters are from
+    published   the trace that the figures of the product are for: about 1,300    the product's own: 1 to 64 GPUs, long
+                jobs a day, the queue about fourfold oversubscribed               tails, cut off at 5 days
+    busy        the same mix at 85 % load                                         the same
+    training    many small jobs, few large ones that have most of the GPU time,   Helios, Philly, and the spread of
+                for up to two weeks, 95 % load                                    Alibaba's (below)
+    inference   services hold 81 % of the GPU time, small jobs beside, 90 % load  Alibaba's GPU trace of 2023
+    mixed       services of one to eight GPUs hold 40 % of the fleet, the         our own, between the two above
+                published mix the rest, 95 % load
+
+    Helios      Hu et al., SC '21, table 2: 3.72 GPUs a job; median 206 s, mean 6,652 s. As the paper says it.
+    Philly      Jeon et al., ATC '19, as Hu et al. give it in the same table: 1.75 GPUs a job, mean 28,329 s.
+    Alibaba     Weng et al., ATC '23, cluster-trace-gpu-v2023, counted in openb_pod_list_default.csv: of 6,203 tasks
+                with GPUs 98.8 % ask for one or a part of one, 0.7 % for eight; the latency-sensitive ones have 81 % of
+                the GPU-hours. The logarithm of durations has a standard deviation of 1.8 (latency-sensitive) and 1.9
+                (others); others that succeeded ran for a median of 61 min on one GPU, 374 min on eight.
+
+The mean of `training` is Philly's, its sizes come to Helios' mean, its spread is between Alibaba's 1.9 and the 2.6 that
+Helios' median and mean come to. No published trace says how often jobs save, or who saves when asked.
 
 Law of this file: a trace is a function of its kind and a seed. Tests: tests/bench/test_gpu_hours.py
 """
@@ -52,7 +68,9 @@ class Kind:
     longest: float = 5 * DAY
     saves: Saves = Saves.ASKED
     service_gpus: int = 0
-    """Held by replicas of services (1 GPU each, some of 2, 4 or 8) when the upgrade begins, for as long as it takes."""
+    """Held by replicas of services when the upgrade begins, for as long as it takes."""
+    service_weights: tuple[float, ...] = (50, 20, 20, 10)
+    """How many replicas have 1, 2, 4 and 8 GPUs."""
 
     def mean_seconds(self, size: int) -> float:
         """The mean duration of jobs of a size, the longest cut off as they are."""
@@ -143,14 +161,40 @@ def _chance(text: str) -> random.Random:
 def _services(kind: Kind, chance: random.Random) -> Iterator[int]:
     left = kind.service_gpus
     while left > 0:
-        size = min(left, chance.choices((1, 2, 4, 8), (50, 20, 20, 10))[0])
+        drawn = chance.choices((1, 2, 4, 8), kind.service_weights)[0]
+        size = max(each for each in (1, 2, 4, 8) if each <= min(left, drawn))
         left -= size
         yield size
 
 
 PUBLISHED: Final = Kind(name="published")
 BUSY: Final = loaded(PUBLISHED, 1024, 0.85, "busy")
-TRAINING: Final = loaded(Kind(name="training", weights=(10, 6, 10, 34, 20, 14, 6)), 1024, 0.95, "training")
-INFERENCE: Final = loaded(Kind(name="inference", service_gpus=600), 1024, 0.9, "inference")
-MIXED: Final = loaded(Kind(name="mixed", service_gpus=250), 1024, 0.95, "mixed")
+TRAINING: Final = loaded(
+    Kind(
+        name="training",
+        weights=(60, 12, 10, 12, 4, 1.5, 0.5),
+        small_median=50 * MINUTE,
+        large_median=150 * MINUTE,
+        sigma=2.0,
+        longest=14 * DAY,
+    ),
+    1024,
+    0.95,
+    "training",
+)
+INFERENCE: Final = loaded(
+    Kind(
+        name="inference",
+        weights=(98.8, 0.3, 0.2, 0.7, 0, 0, 0),
+        small_median=61 * MINUTE,
+        large_median=374 * MINUTE,
+        sigma=1.9,
+        service_gpus=746,
+        service_weights=(98.6, 0.4, 0.4, 0.6),
+    ),
+    1024,
+    0.9,
+    "inference",
+)
+MIXED: Final = loaded(Kind(name="mixed", service_gpus=410), 1024, 0.95, "mixed")
 KINDS: Final = {kind.name: kind for kind in (PUBLISHED, BUSY, TRAINING, INFERENCE, MIXED)}

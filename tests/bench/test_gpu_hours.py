@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from bench.gpu_hours import traces
+from bench.gpu_hours import settings, traces
 from bench.gpu_hours.cluster import RELOAD, Cluster
 from bench.gpu_hours.others import WAYS, Batches
 from bench.gpu_hours.ours import ByAttrition
@@ -87,6 +87,36 @@ def test_by_attrition_the_deadline_and_the_idle_budget_are_kept_and_less_is_lost
     least = bound(SMALL, seed, 24, warm_hours=6, count=8)
     assert outcome.losses.gpu_hours >= least.gpu_hours
     assert outcome.losses.evictions >= least.evictions
+
+
+def test_a_replica_of_a_service_is_moved_and_not_evicted() -> None:
+    cluster = Cluster(count=1)
+    cluster.submit(Work(name="s", gpus=2, arrives=0.0, seconds=1e9, owner="o", is_service=True))
+    cluster.schedule()
+    cluster.advance(HOUR)
+    cluster.evict("s")
+    assert (cluster.losses.evictions, cluster.losses.moves) == (0, 1)
+    assert cluster.losses.thrown == 2 * 60
+
+
+def test_services_hold_as_many_gpus_as_their_kind_says() -> None:
+    for kind in (traces.INFERENCE, traces.MIXED):
+        services = [each for each in traces.arrivals(kind, 5, 1.0) if each.is_service]
+        assert sum(each.gpus for each in services) == kind.service_gpus
+
+
+def test_the_sizes_of_training_jobs_come_to_the_mean_that_is_published() -> None:
+    pairs = list(zip(traces.SIZES, traces.TRAINING.weights, strict=True))
+    mean = sum(size * weight for size, weight in pairs) / sum(weight for _, weight in pairs)
+    assert mean == pytest.approx(3.72, abs=0.1)
+    total = sum(weight for _, weight in pairs)
+    seconds = sum(weight / total * traces.TRAINING.mean_seconds(size) for size, weight in pairs)
+    assert seconds == pytest.approx(28_329, rel=0.15)
+
+
+def test_every_trace_that_is_scored_exists_and_has_been_at_work() -> None:
+    assert {name for name, _ in settings.PLAYED} == set(traces.KINDS) == set(settings.WARM_HOURS)
+    assert set(settings.JUDGED) <= set(traces.KINDS)
 
 
 def test_what_can_be_asked_to_save_costs_less_than_what_says_nothing() -> None:
