@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -172,6 +173,17 @@ def test_a_pod_belongs_to_the_workload_of_its_job(streams: Streams, fleet: Fleet
     assert seen(fleet) == {"n1": [("", "")], "n2": [("", "")]}
     wrote(streams, table.WORKLOADS, a_workload())
     assert seen(fleet) == {"n1": [("job-train", "")], "n2": [("", "")]}
+
+
+def test_the_limit_of_a_workload_is_one_of_its_pods_unless_theirs_is_shorter(streams: Streams, fleet: Fleet) -> None:
+    limited = a_workload()
+    limited["spec"]["maximumExecutionTimeSeconds"] = 7200
+    wrote(streams, table.WORKLOADS, limited)
+    pod = fleet.all_nodes()["n1"].facts.pods[0]
+    assert pod.job is not None
+    assert pod.job.limit_seconds == 7200
+    assert replace(pod.job, limit_seconds=60.0).within(7200).limit_seconds == 60.0
+    assert replace(pod.job, limit_seconds=60.0).within(None).limit_seconds == 60.0
 
 
 def test_what_we_switched_off_is_seen_on_its_pods(streams: Streams, fleet: Fleet) -> None:

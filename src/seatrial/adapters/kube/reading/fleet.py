@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from seatrial.adapters.kube.reading import items, operator_items, project, table
+from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
 from seatrial.adapters.kube.shapes import keys, models, records
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Row
@@ -24,6 +24,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operands import ORDER, Operand, governed_by
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.work import Ended, WorkSeen, counted, noted
 from seatrial.core.model.target import PUBLISHED
 
 OPERANDS: Final = (table.NETWORK_REVISIONS, table.DRA_REVISIONS)
@@ -181,6 +182,29 @@ class Wishes:
 
     def _forget(self, _before: object, _after: object) -> None:
         self._are_old = True
+
+
+class Work:
+    """What has ended and who waits, where anybody asked for the streams of it."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._ends: list[Ended] = []
+        self._finished: dict[str, tuple[float, ...]] = {}
+        streams.hear(self._note, table.FINISHED_PODS)
+
+    def seen(self) -> WorkSeen:
+        """What is known now; whoever holds an older one keeps what they saw."""
+        if self._ends:
+            self._finished = noted(self._finished, self._ends)
+            self._ends = []
+        return WorkSeen(
+            finished=self._finished, waiting=counted(each.gpus for each in self._streams[table.WAITING_PODS].store)
+        )
+
+    def _note(self, before: pod_items.EndedItem | None, after: pod_items.EndedItem | None) -> None:
+        if before is None and after is not None:  # a pod ends once, and what is told of it later is no other end
+            self._ends.append(after.ended)
 
 
 class OwnedNodes:

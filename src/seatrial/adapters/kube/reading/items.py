@@ -162,6 +162,8 @@ class WorkloadItem:
     """The uids of the Job, or of the pods, that it stands for."""
     pods: tuple[str, ...] = ()
     """The names of the pods, where it stands for pods."""
+    limit_seconds: float | None = None
+    """After so long at work Kueue ends it; None where nobody says."""
     suspended: Suspended | None = None
 
 
@@ -363,6 +365,7 @@ def workload_item(found: kinds.Workload) -> WorkloadItem | None:
         metadata=kept,
         owners=tuple(intern(each.uid) for each in meta.owner_references),
         pods=tuple(each.name for each in meta.owner_references if each.kind == "Pod"),
+        limit_seconds=found.spec.maximum_execution_time_seconds,
         suspended=suspended if token else None,
     )
 

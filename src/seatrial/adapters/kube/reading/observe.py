@@ -16,7 +16,7 @@ from dataclasses import replace
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import access, operator_items, pools, table
-from seatrial.adapters.kube.reading.fleet import governed_of
+from seatrial.adapters.kube.reading.fleet import Work, governed_of
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.rollouts import Rollouts
@@ -100,6 +100,7 @@ class KubeObserver(FleetObserver):
         self._has_campaign = False
         self._has_kueue = has_kueue
         self._opened: set[Operand] = set()
+        self._work = Work(self.streams)
 
     async def wait_synced(self, timeout_seconds: float) -> None:
         """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
@@ -159,6 +160,9 @@ class KubeObserver(FleetObserver):
                 is_uninstalling=self._is_uninstalling,
                 kueue_trouble=self._kueue_trouble() if intent.checkpoint.kueue else "",
             )
+            if intent.policy.limits.idle_gpus_max is not None:
+                self.streams.open(table.WORK)
+                seen = replace(seen, work=self._work.seen())
             if intent.campaign is not None:
                 self._open_campaign()
                 seen = self._with_campaign(seen, intent, rollout.metadata.uid)

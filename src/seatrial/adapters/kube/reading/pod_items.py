@@ -7,6 +7,7 @@ a GPU is decided in core. Tests: tests/adapters/kube/test_project.py
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
 from typing import Final
@@ -14,6 +15,7 @@ from typing import Final
 from seatrial.adapters.kube.reading.items import (
     DRIVER_CONTAINER,
     MESSAGE_LENGTH_MAX,
+    Meta,
     PodItem,
     Signs,
     controller_of,
@@ -34,6 +36,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen import jobs
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
+from seatrial.core.model.seen.work import Ended
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 
@@ -174,6 +177,48 @@ def _job(pod: kinds.Pod) -> jobs.PodJob:
         saved_at=readable_instant(notes.checkpoint_saved_at),
         mig_slices=_mig_slices(pod),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedItem:
+    """One pod with GPUs that has finished its work."""
+
+    metadata: Meta
+    ended: Ended
+
+
+def ended_item(pod: kinds.Pod) -> EndedItem | None:
+    """Keep how long a finished pod ran, for those that had GPUs; None where its kubelet does not say."""
+    started = readable_instant(pod.status.start_time)
+    states = (each.state.terminated for each in pod.status.container_statuses)
+    over = [readable_instant(each.finished_at) for each in states if each is not None]
+    ends = [each for each in over if each is not None]
+    if started is None or not ends or not _asks_for_gpus(pod) or keeper_of(pod) is PodOwner.DAEMON_SET:
+        return None
+    return EndedItem(metadata=meta_of(pod.metadata), ended=Ended(_job(pod).line, max(0.0, max(ends) - started)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedItem:
+    """One pod that the scheduler has found no node for."""
+
+    metadata: Meta
+    gpus: int
+
+
+def queued_item(pod: kinds.Pod) -> QueuedItem | None:
+    """Keep how many GPUs a pod waits for; None for one that wants none, or is kept from being scheduled."""
+    scheduled = (each for each in pod.status.conditions if each.type == "PodScheduled")
+    is_refused = any(each.status == "False" and each.reason == "Unschedulable" for each in scheduled)
+    if pod.spec.node_name or not is_refused or not _asks_for_gpus(pod):
+        return None
+    slices = _mig_slices(pod)
+    return QueuedItem(metadata=meta_of(pod.metadata), gpus=_gpu_count(pod) + -(-slices // jobs.MIG_SLICES) or 1)
+
+
+def _asks_for_gpus(pod: kinds.Pod) -> bool:
+    """By a resource: what a claim would be of is not known before it is allocated."""
+    return any(map(consumers.is_gpu_resource, resources_of(pod)))
 
 
 def _said(notes: kinds.PodAnnotations) -> dict[str, str]:

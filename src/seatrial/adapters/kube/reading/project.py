@@ -255,7 +255,8 @@ def _queued(pod: Pod, workload: WorkloadItem | None) -> Pod:
     if workload is None:
         return pod
     suspended_for = workload.suspended.token if workload.suspended is not None else ""
-    return replace(pod, workload=workload.metadata.name, suspended_for=suspended_for)
+    job = pod.job.within(workload.limit_seconds) if pod.job is not None else None
+    return replace(pod, workload=workload.metadata.name, suspended_for=suspended_for, job=job)
 
 
 def _driver(pod: DriverPod, around: Around) -> DriverPod:

@@ -9,6 +9,7 @@
     REVISIONS, DRIVERS, NETWORK_
     REVISIONS, DRA_REVISIONS     as read           every node, when what they want has changed (fleet.py)
     DAEMON_SETS, DRA_SETS        DaemonSetItem     a look, when one begins or ends to roll by itself
+    FINISHED_PODS, WAITING_PODS  …Item             nothing: they are read when something else is a reason to look
     POLICIES, NIC_POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS
                                  …Item             a look, and no node
 
@@ -71,6 +72,27 @@ PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
 )
 
 
+FINISHED_PODS: Final[Row[kinds.Pod, pod_items.EndedItem]] = Row(
+    name="finished pods",
+    path=_the(keys.PODS),
+    model=kinds.Pod,
+    slim=_the(pod_items.ended_item),
+    need=Need.EXPLAINS,  # without it nobody knows how long jobs run, and they are guessed by their age
+    field_selector="status.phase=Succeeded",
+    reach=lambda _item, _found: (),
+)
+
+WAITING_PODS: Final[Row[kinds.Pod, pod_items.QueuedItem]] = Row(
+    name="pods that wait",
+    path=_the(keys.PODS),
+    model=kinds.Pod,
+    slim=_the(pod_items.queued_item),
+    need=Need.EXPLAINS,
+    field_selector="status.phase=Pending,spec.nodeName=",
+    reach=lambda _item, _found: (),
+)
+
+
 def _nodes_of_owned(item: items.WorkloadItem, found: Found) -> Iterable[str]:
     owned = (pod for owner in item.owners for pod in found.under(PODS, PODS_BY_OWNER, owner))
     named = (found.get(PODS, (item.metadata.namespace, name)) for name in item.pods)
@@ -84,7 +106,7 @@ WORKLOADS: Final[Row[kinds.Workload, items.WorkloadItem]] = Row(
     model=kinds.Workload,
     slim=_the(items.workload_item),
     need=Need.EXPLAINS,  # one that is not seen is not switched off, and its pods are evicted
-    tells=lambda item: (item.owners, item.suspended),
+    tells=lambda item: (item.owners, item.limit_seconds, item.suspended),
     reach=_nodes_of_owned,
     indices=(WORKLOADS_BY_OWNER,),
 )
@@ -321,6 +343,9 @@ BROUGHT: Final[Mapping[Operand, tuple[Row[Any, Any], ...]]] = {
     Operand.DRA_PLUGIN: (DRA_REVISIONS, DRA_SETS),
 }
 """What a rollout needs, and has the right to, that moves what the GPU Operator does not bring: opened when one does."""
+
+WORK: Final[tuple[Row[Any, Any], ...]] = (FINISHED_PODS, WAITING_PODS)
+"""What a rollout looks at besides that has a budget of idle GPUs; opened when there is the first."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

@@ -195,6 +195,7 @@ class ControllerRevision(Model, frozen=True):
 
 class WorkloadSpec(Model, frozen=True):
     active: bool | None = None
+    maximum_execution_time_seconds: int | None = None
 
 
 class Workload(Model, frozen=True):

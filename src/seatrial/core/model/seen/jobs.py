@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from seatrial.core.model.instants import ApiInstant
@@ -161,6 +161,11 @@ class PodJob:
         if self.started_at is None or self.limit_seconds is None:
             return None
         return self.started_at + self.limit_seconds
+
+    def within(self, limit_seconds: float | None) -> PodJob:
+        """The same with one more limit, of which the shorter counts."""
+        limits = [each for each in (self.limit_seconds, limit_seconds) if each is not None]
+        return self if limit_seconds is None else replace(self, limit_seconds=min(limits))
 
 
 def pod_job(

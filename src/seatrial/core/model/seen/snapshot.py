@@ -17,6 +17,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
 from seatrial.core.model.seen.rollouts import Rebuff, RolloutRecord
+from seatrial.core.model.seen.work import WorkSeen
 
 PODS_STREAM: Final = "pods"
 """The stream that tells who uses the GPUs of a node."""
@@ -80,6 +81,8 @@ class Snapshot:
     """Why Workloads of Kueue cannot be seen, for a rollout that is to switch them off; empty where they can."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""
+    work: WorkSeen = field(default_factory=WorkSeen)
+    """What has ended and who waits, for a rollout that has a budget of idle GPUs; nothing for any other."""
 
     @property
     def is_let_go(self) -> bool:

@@ -1,0 +1,163 @@
+"""Finished pods and pods that wait, as they are read; watched only for a rollout that has a budget of idle GPUs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import pod_items, table
+from seatrial.adapters.kube.reading.fleet import Work
+from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.adapters.kube.streams.row import Row, Where
+from seatrial.adapters.kube.streams.streams import Streams
+from seatrial.core.model.seen.work import Ended, WorkSeen
+from tests.adapters.kube import objects, standin
+from tests.adapters.kube.test_observe import Kinds, observing, seen_by
+
+BEGAN, OVER = "2026-01-02T03:00:00Z", "2026-01-02T04:00:00Z"
+
+
+def a_finished_pod(name: str = "sweep-x7k2p", *, finished: str | None = OVER, **fields: Any) -> dict[str, Any]:
+    ended = [{"name": "main", "state": {"terminated": {"exitCode": 0, "finishedAt": finished}}}] if finished else []
+    status = {"startTime": BEGAN, "containerStatuses": ended}
+    return objects.a_gpu_pod(name, phase="Succeeded", **({"status": status} | fields))
+
+
+def a_waiting_pod(
+    name: str = "big", *, gpus: str = "8", reason: str = "Unschedulable", **fields: Any
+) -> dict[str, Any]:
+    asks = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": gpus}}}]
+    refused = [{"type": "PodScheduled", "status": "False", "reason": reason}]
+    return objects.a_pod(name, node="", phase="Pending", containers=asks, status={"conditions": refused}, **fields)
+
+
+def ended(pod: dict[str, Any]) -> Ended | None:
+    item = pod_items.ended_item(msgspec.convert(pod, kinds.Pod))
+    return item.ended if item is not None else None
+
+
+def gpus(pod: dict[str, Any]) -> int | None:
+    item = pod_items.queued_item(msgspec.convert(pod, kinds.Pod))
+    return item.gpus if item is not None else None
+
+
+def test_a_finished_pod_tells_its_line_and_how_long_it_ran() -> None:
+    assert ended(a_finished_pod()) == Ended("jobs/train", 3600.0)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_finished_pod(finished=None), id="nobody says when it ended"),
+        pytest.param(a_finished_pod(finished="soon"), id="unreadable"),
+        pytest.param(a_finished_pod(containers=[{"name": "main"}]), id="no GPUs"),
+        pytest.param(a_finished_pod(owner=objects.DAEMON_SET), id="comes back by itself"),
+    ],
+)
+def test_what_tells_nothing_of_a_jobs_length_is_left_out(pod: dict[str, Any]) -> None:
+    assert ended(pod) is None
+
+
+def test_a_pod_of_several_containers_ended_with_the_last_of_them() -> None:
+    states = [
+        {"name": name, "state": {"terminated": {"exitCode": 0, "finishedAt": at}}}
+        for name, at in (("main", OVER), ("sidecar", "2026-01-02T05:00:00Z"))
+    ]
+    found = ended(a_finished_pod(status={"startTime": BEGAN, "containerStatuses": states}))
+    assert found == Ended("jobs/train", 7200.0)
+
+
+def test_a_pod_that_no_node_has_room_for_waits_for_its_gpus() -> None:
+    assert gpus(a_waiting_pod()) == 8
+
+
+def test_a_part_of_a_gpu_is_waited_for_as_one() -> None:
+    asks = [{"name": "main", "resources": {"limits": {"nvidia.com/mig-3g.40gb": "1"}}}]
+    shared = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu.shared": "1"}}}]
+    pods = [a_waiting_pod() | {"spec": {"containers": each}} for each in (asks, shared)]
+    assert [gpus(pod) for pod in pods] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_waiting_pod(reason="SchedulingGated"), id="its queue has not admitted it"),
+        pytest.param(objects.a_gpu_pod(), id="it runs"),
+        pytest.param(a_waiting_pod(gpus="8") | {"spec": {"containers": [{"name": "main"}]}}, id="no GPUs"),
+    ],
+)
+def test_who_would_not_start_on_a_free_gpu_does_not_wait(pod: dict[str, Any]) -> None:
+    assert gpus(pod) is None
+
+
+# ── over time ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def streams(to_server: Client) -> Streams:
+    return Streams(to_server, table.WORK, Where(namespace=objects.NAMESPACE, home=keys.HOME))
+
+
+def wrote(streams: Streams, row: Row[Any, Any], thing: dict[str, Any]) -> None:
+    streams[row].wrote(msgspec.convert(thing, row.model))
+
+
+def test_an_end_is_noted_once_and_is_no_reason_to_build_a_node_anew(streams: Streams) -> None:
+    work = Work(streams)
+    wrote(streams, table.FINISHED_PODS, a_finished_pod(version="8"))
+    wrote(streams, table.FINISHED_PODS, a_finished_pod(version="9"))
+    wrote(streams, table.WAITING_PODS, a_waiting_pod())
+    assert work.seen() == WorkSeen(finished={"jobs/train": (3600.0,), "jobs/": (3600.0,)}, waiting=((8, 1),))
+    assert work.seen() == work.seen()
+    assert streams.take_touched() == []
+
+
+def test_what_was_handed_out_is_not_changed_by_the_next_end(streams: Streams) -> None:
+    work = Work(streams)
+    wrote(streams, table.FINISHED_PODS, a_finished_pod("a"))
+    before = work.seen()
+    wrote(streams, table.FINISHED_PODS, a_finished_pod("b"))
+    assert len(before.finished["jobs/train"]) == 1
+    assert len(work.seen().finished["jobs/train"]) == 2
+
+
+class Selecting(Kinds):
+    """Answers lists of pods by what they select."""
+
+    def __init__(self, **spec: Any) -> None:
+        super().__init__()
+        self.lists[keys.ROLLOUTS] = [objects.a_rollout(**spec)]
+        self.selected: set[str] = set()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        selector = request.query.get("fieldSelector", "")
+        if request.path != keys.PODS or not selector or request.query.get("watch") == "true":
+            return await super().answer(request)
+        self.selected.add(selector)
+        found = a_finished_pod() if "Succeeded" in selector else a_waiting_pod()
+        return await standin.gives({"metadata": {"resourceVersion": "100"}, "items": [found]})(request)
+
+
+async def test_a_rollout_with_a_budget_of_idle_gpus_sees_what_ended_and_who_waits() -> None:
+    server = Selecting(limits={"maxIdleGPUs": 8})
+    async with observing(server) as observer, asyncio.timeout(5):
+        while not ((work := seen_by(observer).work).finished and work.waiting):
+            await observer.wait(time.time() + 0.05)
+    assert server.selected == {"status.phase=Succeeded", "status.phase=Pending,spec.nodeName="}
+    assert work.ran("jobs/new") == (3600.0,)
+    assert work.smallest_waiting == 8
+
+
+async def test_a_rollout_without_one_watches_neither() -> None:
+    server = Selecting()
+    async with observing(server) as observer:
+        seen = seen_by(observer)
+        await observer.wait(time.time() + 0.05)
+    assert server.selected == set()
+    assert seen.work == WorkSeen()
