@@ -21,6 +21,7 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.work import WorkSeen
 from seatrial.core.promises.invariants import broken
 from seatrial.core.words import explain
 from seatrial.sim import outside as outer
@@ -127,6 +128,14 @@ def test_no_node_is_closed_outside_of_windows() -> None:
     stopped = replace(WAVING, waving_since=0.0, waved_seconds=60.0)
     decision = decided(seen(node("n1", a_job("j", "n1")), record=stopped), shut)
     assert not any(isinstance(act, WriteRolloutRecord) and act.record.admitted for act in decision.actions)
+
+
+def test_a_node_whose_jobs_are_known_to_end_soon_is_closed_where_ages_alone_would_leave_it_open() -> None:
+    jobs = [a_job(f"j{each}", "n1", 4, hours=0.9) for each in range(2)]
+    unknown = seen(node("n1", *jobs))
+    assert codes(decided(unknown, wish()), "n1") == {HoldCode.LEFT_OPEN}
+    known = replace(unknown, work=WorkSeen(finished={f"jobs/j{each}": (3300.0,) * 30 for each in range(2)}))
+    assert ledger(decided(known, wish())) == {"n1": True}
 
 
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────────────────────

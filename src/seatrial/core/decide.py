@@ -134,7 +134,8 @@ def _terms(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -> T
     if intent.attrition is None or campaign is None or record is None or leaving.is_leaving(seen, intent):
         return None
     count = len(waves.bounds(campaign.waves, len(seen.nodes) - len(record.canaries)))
-    return terms_of(seen.rollout, intent, max(1, count), now, is_stopped=stop is not None)
+    terms = terms_of(seen.rollout, intent, max(1, count), now, is_stopped=stop is not None)
+    return replace(terms, work=seen.work) if terms is not None else None
 
 
 def _is_ledger_kept(seen: Snapshot, intent: Intent, now: Instant) -> bool:

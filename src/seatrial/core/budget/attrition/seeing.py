@@ -42,7 +42,7 @@ def view_of(
     """Everything a turn is decided from."""
     names = [*dict.fromkeys((*wishing, *sorted(ahead), *sorted(taken)))]
     held = {name: tuple(map(_with_job, workers(nodes[name]))) for name in names if name not in taken}
-    jobs = {each.name: _job(each, terms.now) for each in jobs_on(held)}
+    jobs = {each.name: _job(each, terms) for each in jobs_on(held)}
     loads = {name: _load(nodes[name], held.get(name, ()), name in ahead, name in taken, terms.now) for name in names}
     return View(
         now=terms.now,
@@ -53,6 +53,7 @@ def view_of(
         idle_max=idle_max,
         member_count=len(nodes),
         at_once_max=at_once_max,
+        waiting_gpus=terms.work.smallest_waiting,
         keeps=frozenset(name for name in names if kept_until(nodes[name], terms.now) is not None),
     )
 
@@ -83,13 +84,14 @@ def _with_job(pod: Pod) -> Pod:
     return pod if pod.job is not None else replace(pod, job=PodJob(gang=pod.uid, line=pod.full_name))
 
 
-def _job(seen: JobSeen, now: Instant) -> Job:
+def _job(seen: JobSeen, terms: Terms) -> Job:
     return Job(
         name=seen.name,
         parts=seen.parts,
-        started_at=seen.started_at if seen.started_at is not None else now,
+        started_at=seen.started_at if seen.started_at is not None else terms.now,
         saved_at=seen.saved_at,
         can_be_asked=seen.can_be_asked or bool(seen.workloads),
         ends_by=seen.ends_by,
+        finished=terms.work.ran(seen.line),
         has_replicas=seen.has_replicas,
     )

@@ -8,7 +8,7 @@ Tests: tests/core/test_attrition_clock.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.budget.attrition import clock
@@ -18,6 +18,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.work import WorkSeen
 
 FAR_SECONDS: Final = 14 * 86_400.0
 """How far ahead the end is taken to be where no window that is known reaches it."""
@@ -42,6 +43,8 @@ class Terms:
     """Whether time counts: outside windows and in pauses nobody new is closed, and nobody is evicted."""
     is_stopped: bool = False
     """The rollout as a whole disrupts nobody: the ledger stays as it is."""
+    work: WorkSeen = field(default_factory=WorkSeen)
+    """How long finished jobs ran, and who waits for GPUs: for guesses alone."""
 
     def look_at(self, holds: Iterable[Hold]) -> Instant | None:
         """When to look again though nothing happens: what may be done grows with time; None where nobody waits."""
