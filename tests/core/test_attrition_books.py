@@ -104,8 +104,8 @@ def test_who_is_closed_alone_and_at_work_takes_neither_a_slot_nor_from_the_unava
 
 
 def test_in_a_rack_a_closed_node_that_is_at_work_does_not_count_either() -> None:
-    racks = {"labels": {"rack": "r1"}}
-    nodes = [closed("n1", a_job("j", "n1"), **racks), node("n2", a_job("k", "n2"), **racks)]
+    rack = {"rack": "r1"}
+    nodes = [closed("n1", a_job("j", "n1"), labels=rack), node("n2", a_job("k", "n2"), labels=rack)]
     intent = wish(domains=(Domain(label="rack", unavailable_max=Share(amount=1)),))
     assert ledger(decided(seen(*nodes, admitted=ahead("n1")), intent)) == {"n1": True, "n2": True}
 

@@ -427,7 +427,11 @@ GATE: Final = Gate(
     figures=(Limit(name="all-reduce", at_least=300.0, at_most=900.0),),
 )
 EMPTYING: Final = Policy(
-    limits=Limits(parallel_max=3, unavailable_max=Share(amount=30, is_percent=True)),
+    limits=Limits(
+        parallel_max=3,
+        unavailable_max=Share(amount=30, is_percent=True),
+        idle_gpus_max=Share(amount=16, is_percent=True),
+    ),
     jobs=JobWait(selector=Selector.parse("kind=job"), timeout_seconds=5.0),
     eviction=Eviction(force=True, delete_empty_dir=True, timeout_seconds=7.0),
     drain=Drain(
