@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +27,8 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, models, publishing
+from seatrial.adapters.kube.streams.row import Row
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.controller.keeper import GitSettings, Keeper
@@ -37,7 +38,7 @@ from seatrial.core.model.seen.marks import NEIGHBOURS, Place
 from seatrial.ports import Outcome, Sight
 from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process
-from seatrial_lab.testbed.neighbours import maintenance
+from seatrial_lab.testbed.neighbours import argo_cd, flux, maintenance
 from seatrial_lab.testbed.nodes import kueue, machine_pools
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare
@@ -45,13 +46,16 @@ from tests.builders import NEW
 from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote, matrix_of
 from tests.e2e.light_stage import a_policy
 from tests.scenarios.acts import (
+    APPLICATION,
     DRIVER,
     ELSEWHERE,
     FILE,
     FIRST,
+    HELM_RELEASE,
     NAMESPACE,
     OURS,
     POLICY,
+    RELEASED,
     SECOND,
     THEIRS,
     THIRD,
@@ -76,6 +80,8 @@ SHOWN_SECONDS: Final = 3.0
 """How long what was done may take to be seen."""
 FINALIZER: Final = "maintenance.nvidia.com/finalizer"
 """The maintenance operator's: it keeps an object until it has put the node back."""
+HOLDING: Final[Mapping[str, Row[Any, Any]]] = {"helmreleases": table.HELM_RELEASES, "applications": table.APPLICATIONS}
+"""Where what holds releases is seen, by its plural."""
 DATED: Final = matrix_of(more='    deployed: "2026-09-01"\n')
 """A matrix that keeps dates, so that the day of a promotion lands in it."""
 FORGOTTEN: Final = {
@@ -115,6 +121,7 @@ def furnished(plane: ControlPlane) -> Iterator[ControlPlane]:
     controller_process.install(plane)
     maintenance.load_crd(plane)
     kueue.load_crd(plane)
+    plane.define((*argo_cd.definitions(), *flux.definitions(flux.HELM)))
     namespaces = (NAMESPACE, ELSEWHERE, OPERATORS)
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces])
     plane.apply(
@@ -247,6 +254,8 @@ class ActStage:
             await self._apply(f"{keys.CLUSTER_POLICIES}/{_name(POLICY)}", policy)
         if setting.driver:
             await self._apply(f"{keys.NVIDIA_DRIVERS}/{_name(DRIVER)}", _driver(setting.driver))
+        for resource in setting.holders:
+            await self._holder(resource)
         for name in setting.pools:
             await self._apply(f"{keys.MACHINE_POOLS}/{name}", machine_pools.pool(name))
 
@@ -267,13 +276,14 @@ class ActStage:
             with suppress(errors.NotFound):
                 await self.client.patch(where, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
             await self._delete(where)
-        beside = ("/pods/", "/poddisruptionbudgets/", "/controllerrevisions/", "/workloads/")
-        for path in [path for path in self.placed if any(kind in path for kind in beside)]:
+        beside = ("pods", "poddisruptionbudgets", "controllerrevisions", "workloads", *HOLDING)
+        for path in [path for path in self.placed if any(f"/{kind}/" in path for kind in beside)]:
             await self._delete(path)
         for pod in [item for item in self.observer.streams[table.PODS].store if item.node in (FIRST, SECOND)]:
             await self._delete(api_path("v1", "pods", namespace=pod.metadata.namespace, name=pod.metadata.name))
         self.placed.clear()
-        stores = [stream.store for stream in (*(stream for stream, _ in streams), maintenances)]
+        holding = (self.observer.streams[row] for row in HOLDING.values())
+        stores = [stream.store for stream in (*(stream for stream, _ in streams), maintenances, *holding)]
         await self.settled(lambda _: not any(map(len, stores)) and not self._has_pods(), "everything to be gone")
 
     async def _delete(self, path: str) -> None:
@@ -359,6 +369,12 @@ class ActStage:
         kind = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": KEEPER}
         return {**kind, "uid": found.metadata.uid, "controller": True}
 
+    async def _holder(self, resource: str) -> None:
+        """An object of Flux or Argo CD whose chart is the operator's, and nobody to bring what it says."""
+        found = publishing.holder_of(resource)
+        assert found is not None
+        await self._apply(found.path, _holding(resource))
+
     async def _budget(self) -> None:
         spec = {"minAvailable": 9, "selector": {"matchLabels": {"guarded": str(self.number)}}}
         name = f"guard-{self.number}"
@@ -391,6 +407,10 @@ class ActStage:
             keys.maintenances_path(NAMESPACE): self.observer.streams[table.MAINTENANCES],
             keys.workload_path(NAMESPACE, "")[:-1]: self.observer.streams[table.WORKLOADS],
             keys.revisions_path(OPERATORS): self.observer.streams[table.REVISIONS],
+            **{
+                api_path(api, plural, namespace=NAMESPACE): self.observer.streams[HOLDING[plural]]
+                for plural, api, _ in publishing.HOLDERS.values()
+            },
             **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},
         }
         for path, version in self.placed.items():
@@ -428,6 +448,25 @@ def _driver(version: str) -> dict[str, Any]:
     spec = {"driverType": "gpu", "image": "driver", "version": version, "nodeSelector": {"no": "node"}}
     kind = {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver"}
     return {**kind, "metadata": {"name": _name(DRIVER)}, "spec": spec}
+
+
+def _holding(resource: str) -> dict[str, Any]:
+    kind, namespace, name = resource.split("/")
+    _, api, _ = publishing.HOLDERS[kind]
+    chart = {"repoURL": "https://charts.invalid", "chart": "gpu-operator", "targetRevision": RELEASED}
+    values = {"repoURL": "https://git.invalid/fleet.git", "targetRevision": "main", "ref": "values"}
+    spec: dict[str, Any] = {"project": "default", "destination": {"namespace": namespace}}
+    if resource == HELM_RELEASE:
+        source = {"kind": "HelmRepository", "name": "nvidia"}
+        spec = {
+            "interval": "1h",
+            "chart": {"spec": {"chart": "gpu-operator", "version": RELEASED, "sourceRef": source}},
+        }
+    elif resource == APPLICATION:
+        spec["source"] = chart
+    else:
+        spec["sources"] = [values, chart]
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
 # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.reading import pools
-from seatrial.adapters.kube.shapes import keys, marking, records, rollout_records
+from seatrial.adapters.kube.shapes import keys, marking, publishing, records, rollout_records
 from seatrial.sim.nodes import Fate
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.controller.git_stage import a_machine_of_its_own
@@ -162,6 +162,14 @@ MUTATIONS = (
         function="pause_patch",
         forgets=_without("metadata", "resourceVersion"),
         case="PausePool",
+        told=("result: World shows 'stale', the cluster 'done'",),
+    ),
+    Mutation(
+        name="what the write of a release believed",
+        place=publishing,
+        function="_bound",
+        forgets=lambda _: {},
+        case="Publish a release into a HelmRelease",
         told=("result: World shows 'stale', the cluster 'done'",),
     ),
 )

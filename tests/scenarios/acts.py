@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
 from seatrial.adapters.kube.reading.gates.probes import PAYLOAD, PAYLOAD_OPTIONS
@@ -71,6 +72,14 @@ FIRST, SECOND = "act-1", "act-2"
 NAMESPACE, ELSEWHERE = "act-users", "act-others"
 POLICY, DRIVER = "ClusterPolicy/act-policy", "NVIDIADriver/act-driver"
 """Names of resources that own drivers."""
+HELM_RELEASE, APPLICATION, MANY = (
+    f"HelmRelease/{NAMESPACE}/act-gpu",
+    f"Application/{NAMESPACE}/act-gpu",
+    f"Application/{NAMESPACE}/act-many",
+)
+"""What holds the release of an operator; the last has several sources."""
+RELEASED, NEXT = "v25.3.4", "v25.10.0"
+"""The release that they say, and the one that is wanted."""
 FILE: Final = "ClusterPolicy/gpu"
 """The one in the repository's file."""
 OUTDATED: Final = "2"
@@ -124,6 +133,8 @@ class Setting:
     """The version that the ClusterPolicy carries."""
     driver: str = ""
     """The version that the NVIDIADriver carries."""
+    holders: tuple[str, ...] = ()
+    """What holds the release of an operator."""
     pools: tuple[str, ...] = ()
     """MachineConfigPools of other people."""
     has_repository: bool = False
@@ -476,6 +487,10 @@ def held(seen: Snapshot) -> Maintenance:
 
 def carrier(seen: Snapshot, name: str = POLICY) -> str:
     return next(each.resource_version for each in seen.operator.carriers if each.name == name)
+
+
+def holder(seen: Snapshot, resource: str) -> str:
+    return next(each.resource_version for each in seen.operator.holders if each.resource == resource)
 
 
 def pool(seen: Snapshot, name: str) -> str:
@@ -1017,6 +1032,33 @@ def _switch(seen: Snapshot) -> Action:
     return SetAutoUpgrade(rollout=seen.rollout.name, resource=POLICY, value=True, expect=carrier(seen))
 
 
+def _next_release(resource: str, seen: Snapshot) -> Publish:
+    """The next release, written into what holds one."""
+    return Publish(
+        rollout=seen.rollout.name,
+        step=PublishStep.CANARY,
+        versions=((resource, NEXT),),
+        via=Via.DIRECT,
+        expects=((resource, holder(seen, resource)),),
+        note=NOTE,
+    )
+
+
+def releasing(name: str, resource: str) -> Case:
+    """The case of a release that is written into what holds it."""
+    return Case(
+        name=name,
+        kind=Publish,
+        act=partial(_next_release, resource),
+        setting=Setting(holders=(resource,)),
+        varies={
+            "versions": ((resource, "v25.10.1"),),
+            "expects": ((resource, OUTDATED),),
+            "note": "",
+        },
+    )
+
+
 CARRIED: Final = Setting(policy=OLD.version, driver=OLD.version)
 
 VERSION_CASES: Final = (
@@ -1053,6 +1095,25 @@ VERSION_CASES: Final = (
         act=lambda seen: replace(_publish(seen), versions=(("ClusterPolicy/gone", NEW.version),), expects=()),
         setting=CARRIED,
         varies={"versions": (("DaemonSet/driver", NEW.version),)},
+    ),
+    releasing("Publish a release into a HelmRelease", HELM_RELEASE),
+    releasing("Publish a release into an Application", APPLICATION),
+    releasing("Publish a release into one of several sources", MANY),
+    Case(
+        name="Publish a release that is there already",
+        kind=Publish,
+        act=lambda seen: replace(_next_release(HELM_RELEASE, seen), versions=((HELM_RELEASE, RELEASED),)),
+        setting=Setting(holders=(HELM_RELEASE,)),
+        varies={"expects": ()},
+    ),
+    Case(
+        name="Publish a release into nothing",
+        kind=Publish,
+        act=lambda seen: replace(
+            _next_release(APPLICATION, seen), versions=((f"{APPLICATION}-gone", NEXT),), expects=()
+        ),
+        setting=Setting(holders=(APPLICATION,)),
+        varies={"versions": ((APPLICATION, NEXT),)},
     ),
     Case(
         name="SetAutoUpgrade",

@@ -62,6 +62,15 @@ def test_a_version_written_into_what_holds_a_release_is_deployed() -> None:
     assert again == after, "what changes nothing leaves its version"
 
 
+def test_who_wrote_the_same_version_before_us_still_stands_behind_it() -> None:
+    theirs = replace(HOLDER, writer="kubectl-edit")
+    before = replace(outside(), operator=replace(outside().operator, holders=(theirs,)))
+    for version, writer in ((HOLDER.version, "kubectl-edit"), ("v25.10.0", "seatrial")):
+        after = apply(before, publish("7", version))
+        assert isinstance(after, Outside)
+        assert after.operator.holders[0].writer == writer
+
+
 def test_a_write_that_comes_too_late_or_to_nothing_is_refused() -> None:
     assert apply(outside(), publish("6")) == Refused(is_stale=True, why=f"{HOLDER.resource} is no longer at 6")
     gone = replace(outside(), operator=replace(outside().operator, holders=()))

@@ -26,7 +26,9 @@ def written(operator: OperatorFacts, resource: str, version: str, expect: str, n
     after = replace(found, version=version, note=note or found.note)
     if after == found:
         return operator  # a write that changes nothing leaves its version, as the API server does
-    after = replace(after, writer="seatrial", resource_version=_next(found))
+    # Who wrote the same version before us still stands behind it.
+    writer = found.writer if found.version == version else "seatrial"
+    after = replace(after, writer=writer, resource_version=_next(found))
     holders = tuple(after if each is found else each for each in operator.holders)
     return deployed(replace(operator, holders=holders), found.component, version)
 

@@ -65,11 +65,10 @@ class ArgoCd(Programs):
         With `is_telling_health` it writes how well every object is into the Application, and not into redis alone."""
         binary = build.argo_cd(say=say)
         redis_server, environment = redis.find_or_get(say=say)
-        module = toolchain.module_folder(build.ARGO_CD.folder, build.ARGO_CD.module)
         # Not in the folder of the control plane: the path of a socket may have 107 characters.
         started = cls(plane, Path(tempfile.mkdtemp(prefix="seatrial-argocd-")))
         try:
-            started._install(module, settings or {})
+            started._install(settings or {})
             started._lay_out(binary, redis_server)
             started._run(poll_seconds, jitter_seconds, environment, is_telling_health=is_telling_health)
         except BaseException:  # also on an interrupt: no process may stay behind
@@ -101,9 +100,8 @@ class ArgoCd(Programs):
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _install(self, module: Path, settings: dict[str, str]) -> None:
-        files = ("application-crd.yaml", "appproject-crd.yaml", "applicationset-crd.yaml")
-        self.plane.define(each for name in files for each in _read(module / "manifests" / "crds" / name))
+    def _install(self, settings: dict[str, str]) -> None:
+        self.plane.define(definitions())
         named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         self.plane.apply([named, *_configuration(settings), _everything_allowed()])
 
@@ -205,6 +203,13 @@ class ArgoCd(Programs):
                 return bool(answer.status == 200)
         except OSError:
             return False
+
+
+def definitions() -> list[Object]:
+    """Return Argo CD's own definitions, which need no Argo CD."""
+    module = toolchain.module_folder(build.ARGO_CD.folder, build.ARGO_CD.module)
+    files = ("application-crd.yaml", "appproject-crd.yaml", "applicationset-crd.yaml")
+    return [each for name in files for each in _read(module / "manifests" / "crds" / name)]
 
 
 def _read(file: Path) -> list[Object]:

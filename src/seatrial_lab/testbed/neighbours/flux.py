@@ -52,7 +52,7 @@ class Flux(Programs):
         """Start it, with these feature gates of kustomize-controller; it dies with this process at the latest."""
         binaries = build.flux(say=say)
         modules = {name: _module(name) for name in PROGRAMS}
-        plane.define(each for name in PROGRAMS for each in _definitions(modules[name]))
+        plane.define(each for name in PROGRAMS for each in definitions(name))
         started = cls(plane)
         home = plane.folder / "flux"
         shutil.rmtree(home, ignore_errors=True)  # of one that ran here before
@@ -108,8 +108,9 @@ def _module(name: str) -> Path:
     return toolchain.module_folder(recipe.folder, f"github.com/fluxcd/{name}")
 
 
-def _definitions(module: Path) -> list[Object]:
-    files = sorted((module / "config" / "crd" / "bases").glob("*.yaml"))
+def definitions(name: str) -> list[Object]:
+    """Return the definitions that come with one of the programs, which need none of them to run."""
+    files = sorted((_module(name) / "config" / "crd" / "bases").glob("*.yaml"))
     return [each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each]
 
 
