@@ -203,6 +203,7 @@ CASES: Final = (
     _case("matrix.entry", "production", "git"),
     _case("publish.via", "none"),
     _case("publish.setOnDelete", True),
+    _case("publish.oneWay", True),
     _case("publish.git.path", "other.yaml", "git"),
     _case("publish.git.url", "https://git.example/other.git", "git"),
     _case("publish.git.branch", "other", "git"),

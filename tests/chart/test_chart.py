@@ -36,7 +36,17 @@ def test_the_chart_is_of_the_version_that_it_installs() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["crd", "rbac", "rbac-audit", "rbac-campaign", "rbac-checkpoint", "rbac-dra", "rbac-dra-sets", "rbac-network"],
+    [
+        "crd",
+        "rbac",
+        "rbac-audit",
+        "rbac-campaign",
+        "rbac-checkpoint",
+        "rbac-dra",
+        "rbac-dra-sets",
+        "rbac-network",
+        "rbac-olm",
+    ],
 )
 def test_what_the_chart_carries_is_what_the_command_prints(name: str) -> None:
     shipped, carried = MANIFESTS / f"{name}.yaml", CHART / "files" / f"{name}.yaml"

@@ -75,6 +75,8 @@ def test_operands_are_named_one_by_one_and_the_strategy_goes_with_what_is_publis
     assert resource.spec_of(args, TARGET, beside=beside)["target"] == wanted
     quiet = options("--driver", TARGET, "--set-on-delete")
     assert resource.spec_of(quiet, TARGET)["publish"] == {"setOnDelete": True}
+    forward = options("--driver", TARGET, "--one-way")
+    assert resource.spec_of(forward, TARGET)["publish"] == {"oneWay": True}
     by_git = options("--driver", TARGET, "--set-on-delete", "--publish", "git", "--publish-path", "a.yaml")
     assert resource.spec_of(by_git, TARGET)["publish"] == {"via": "git", "setOnDelete": True, "git": {"path": "a.yaml"}}
 

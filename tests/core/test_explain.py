@@ -46,6 +46,7 @@ from seatrial.core.model.seen.releases import Holder, Release
 from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
+from seatrial.core.model.seen.subscriptions import Plan, Subscription
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.model.troubles import Symptom, Trouble
@@ -146,9 +147,25 @@ HOLDING = Holder(component=Component.GPU_OPERATOR, resource="HelmRelease/nvidia/
 PINNING = Carrier(name=POLICY, version=OLD.version, parts=(("validator", "v24.9.2"), ("gpu_operator", "v25.3.4")))
 
 
-def released() -> Intent:
+def released(**changes: Any) -> Intent:
     """A rollout that brings a release of the GPU Operator."""
-    return replace(CAREFUL, target=Target.of(OLD.version, (Component.GPU_OPERATOR, "v25.10.0")))
+    asked = careful(**changes) if changes else CAREFUL
+    return replace(asked, target=Target.of(OLD.version, (Component.GPU_OPERATOR, "v25.10.0")))
+
+
+OFFERED = Plan(resource="InstallPlan/nvidia/install-a", names=("gpu-operator-certified.v25.10.0",))
+FOLLOWED = Subscription(
+    component=Component.GPU_OPERATOR,
+    resource="Subscription/nvidia/gpu",
+    package="gpu-operator-certified",
+    installed="gpu-operator-certified.v25.3.4",
+    plan=OFFERED,
+)
+
+
+def by_olm(**changes: Any) -> OperatorFacts:
+    """A GPU Operator that OLM installs."""
+    return an_operator(OLD.version, releases=(AT_RELEASE,), subscriptions=(replace(FOLLOWED, **changes),))
 
 
 def careful(**changes: Any) -> Intent:
@@ -281,6 +298,28 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.RELEASE_PINNED: (
         proposed(operator=an_operator(OLD.version, releases=(AT_RELEASE,), carriers=(PINNING,))),
         released(),
+    ),
+    HoldCode.RELEASE_ONE_WAY: (proposed(operator=by_olm()), released()),
+    HoldCode.RELEASE_AUTOMATIC: (proposed(operator=by_olm(is_automatic=True)), released(is_one_way=True)),
+    HoldCode.RELEASE_UNPLANNED: (
+        proposed(operator=by_olm(plan=replace(OFFERED, names=("gpu-operator-certified.v25.10.1",)))),
+        released(is_one_way=True),
+    ),
+    HoldCode.RELEASE_FAILED: (
+        at(
+            RolloutPhase.CANARY,
+            an_old_node(canary_of="spring"),
+            operator=by_olm(plan=replace(OFFERED, is_approved=True, trouble="no such image")),
+        ),
+        released(is_one_way=True),
+    ),
+    HoldCode.RELEASE_STAYS: (
+        at(
+            RolloutPhase.REVERTING,
+            an_old_node(),
+            operator=by_olm(installed="gpu-operator-certified.v25.10.0", plan=None),
+        ),
+        released(is_one_way=True),
     ),
     HoldCode.RELEASE_BY_HAND: (
         at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator(releases=(AT_RELEASE,))),

@@ -39,7 +39,7 @@ from seatrial.ports import Outcome, Sight
 from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import argo_cd, flux, maintenance
-from seatrial_lab.testbed.nodes import kueue, machine_pools
+from seatrial_lab.testbed.nodes import kueue, machine_pools, olm
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare
 from tests.builders import NEW
@@ -47,6 +47,7 @@ from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote, matrix_of
 from tests.e2e.light_stage import a_policy
 from tests.scenarios.acts import (
     APPLICATION,
+    CSVS,
     DRIVER,
     ELSEWHERE,
     FILE,
@@ -54,6 +55,7 @@ from tests.scenarios.acts import (
     HELM_RELEASE,
     NAMESPACE,
     OURS,
+    PLAN,
     POLICY,
     RELEASED,
     SECOND,
@@ -80,8 +82,17 @@ SHOWN_SECONDS: Final = 3.0
 """How long what was done may take to be seen."""
 FINALIZER: Final = "maintenance.nvidia.com/finalizer"
 """The maintenance operator's: it keeps an object until it has put the node back."""
-HOLDING: Final[Mapping[str, Row[Any, Any]]] = {"helmreleases": table.HELM_RELEASES, "applications": table.APPLICATIONS}
-"""Where what holds releases is seen, by its plural."""
+HOLDING: Final[Mapping[str, Row[Any, Any]]] = {
+    "helmreleases": table.HELM_RELEASES,
+    "applications": table.APPLICATIONS,
+    "installplans": table.INSTALL_PLANS,
+    "subscriptions": table.SUBSCRIPTIONS,
+}
+"""Where what holds or brings releases is seen, by its plural."""
+APIS: Final = {
+    **{plural: api for plural, api, _ in publishing.HOLDERS.values()},
+    **dict.fromkeys(("installplans", "subscriptions"), olm.API_VERSION),
+}
 DATED: Final = matrix_of(more='    deployed: "2026-09-01"\n')
 """A matrix that keeps dates, so that the day of a promotion lands in it."""
 FORGOTTEN: Final = {
@@ -135,7 +146,7 @@ def furnished(plane: ControlPlane) -> Iterator[ControlPlane]:
     # Its controller leaves alone what is being deleted, and the garbage collector what has an owner.
     plane.apply([_keeping_set()])
     plane.kubectl("delete", "daemonset", KEEPER, "-n", OPERATORS, "--wait=false")
-    with machine_pools.defined(plane):
+    with machine_pools.defined(plane), olm.defined(plane):
         yield plane
     forget = '{"metadata":{"finalizers":null}}'
     plane.kubectl("patch", "daemonset", KEEPER, "-n", OPERATORS, "--type=merge", "-p", forget)
@@ -256,6 +267,8 @@ class ActStage:
             await self._apply(f"{keys.NVIDIA_DRIVERS}/{_name(DRIVER)}", _driver(setting.driver))
         for resource in setting.holders:
             await self._holder(resource)
+        if setting.has_plan:
+            await self._offer()
         for name in setting.pools:
             await self._apply(f"{keys.MACHINE_POOLS}/{name}", machine_pools.pool(name))
 
@@ -375,6 +388,16 @@ class ActStage:
         assert found is not None
         await self._apply(found.path, _holding(resource))
 
+    async def _offer(self) -> None:
+        """What OLM says of an operator that it has installed, and of what it would install next."""
+        name = _name(PLAN).partition("/")[2]
+        await self._apply(publishing.plan_path(PLAN), olm.plan(name, CSVS[1:], namespace=NAMESPACE))
+        path = api_path(olm.API_VERSION, "subscriptions", namespace=NAMESPACE, name=olm.NAME)
+        await self._apply(path, olm.subscription("nvidia-network-operator", namespace=NAMESPACE))
+        said = {"status": olm.subscribed_status(CSVS[0], name)}
+        written = await self.client.patch(path, said, Named, kind=PatchKind.MERGE, subresource="status")
+        self.placed[path] = written.metadata.resource_version
+
     async def _budget(self) -> None:
         spec = {"minAvailable": 9, "selector": {"matchLabels": {"guarded": str(self.number)}}}
         name = f"guard-{self.number}"
@@ -409,7 +432,7 @@ class ActStage:
             keys.revisions_path(OPERATORS): self.observer.streams[table.REVISIONS],
             **{
                 api_path(api, plural, namespace=NAMESPACE): self.observer.streams[HOLDING[plural]]
-                for plural, api, _ in publishing.HOLDERS.values()
+                for plural, api in APIS.items()
             },
             **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},
         }
@@ -543,7 +566,7 @@ def _fail(told: str) -> None:
 
 def _rollout(name: str, remote: Bare | None) -> dict[str, Any]:
     spec: dict[str, Any] = {
-        "target": {"driver": NEW.version, "container_toolkit": "v1.18.1"},
+        "target": {"driver": NEW.version, "container_toolkit": "v1.18.1", "network_operator": "25.7.0"},
         "nodeSelector": MEMBER,
         "canary": {"count": 1},
         "prepull": False,

@@ -189,6 +189,25 @@ class LightStage(Ground):
         body = json.dumps({"spec": {"driver": {"version": version}}})
         self.plane.kubectl("patch", "clusterpolicy", POLICY, "--type=merge", f"--field-manager={manager}", "-p", body)
 
+    def keep_validators(self) -> None:
+        """Have validators wait for their visit, as the ClusterPolicy's OnDelete does."""
+        self._patch_validators({"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}})
+
+    def new_operator(self, version: str) -> None:
+        """What the operator of a release does to its DaemonSets, here to the one that shows which release it is."""
+        image = f"nvcr.io/nvidia/cloud-native/gpu-operator-validator:{version}"
+        container = {"name": manifests.VALIDATOR_APP, "image": image}
+        self._patch_validators({"template": {"spec": {"containers": [container]}}})
+
+    def _patch_validators(self, spec: dict[str, Any]) -> None:
+        where = (self.fleet.validator_daemon_set, "-n", self.fleet.spec.namespace)
+        self.plane.kubectl("patch", "daemonset", *where, "--type=strategic", "-p", json.dumps({"spec": spec}))
+
+    def validators(self) -> dict[str, str]:
+        """Which release each node shows."""
+        pods = self.fleet.validator_pods()
+        return {node: pod["spec"]["containers"][0]["image"].rpartition(":")[2] for node, pod in pods.items()}
+
     def label(self, node: str, label: str) -> None:
         self.plane.kubectl("label", "node", node, label, "--overwrite")
 
@@ -347,13 +366,22 @@ def light_stage(
     gates_namespace: str = keys.HOME,
     home: Home | None = None,
     arguments: tuple[str, ...] = (),
+    has_olm: bool = False,
+    has_releases: bool = False,
     **fleet_changes: Any,
 ) -> Iterator[LightStage]:
     """A fleet, a repository, and our controller, which may be given more arguments."""
     at = home or Home.made(folder)
     spec: dict[str, Any] = {"prefix": prefix, "node_count": node_count, "driver_version": OLD, "reload_seconds": 0.3}
     fleet = make_fleet(plane, FleetSpec(**(spec | fleet_changes)))
-    account = controller_process.identity(plane, prefix, has_campaigns=True, gates_namespace=gates_namespace)
+    account = controller_process.identity(
+        plane,
+        prefix,
+        has_campaigns=True,
+        has_olm=has_olm,
+        has_releases=has_releases,
+        gates_namespace=gates_namespace,
+    )
     elsewhere = () if gates_namespace == keys.HOME else ("--gates-namespace", gates_namespace)
     said = (*elsewhere, *arguments)
     controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS, git=at.told, arguments=said)

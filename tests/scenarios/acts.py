@@ -78,6 +78,9 @@ HELM_RELEASE, APPLICATION, MANY = (
     f"Application/{NAMESPACE}/act-many",
 )
 """What holds the release of an operator; the last has several sources."""
+PLAN: Final = f"InstallPlan/{NAMESPACE}/act-install"
+CSVS: Final = ("nvidia-network-operator.v25.4.0", "nvidia-network-operator.v25.7.0")
+"""What OLM has installed, and what its plan would."""
 RELEASED, NEXT = "v25.3.4", "v25.10.0"
 """The release that they say, and the one that is wanted."""
 FILE: Final = "ClusterPolicy/gpu"
@@ -135,6 +138,8 @@ class Setting:
     """The version that the NVIDIADriver carries."""
     holders: tuple[str, ...] = ()
     """What holds the release of an operator."""
+    has_plan: bool = False
+    """OLM has made an InstallPlan, which waits for approval."""
     pools: tuple[str, ...] = ()
     """MachineConfigPools of other people."""
     has_repository: bool = False
@@ -1034,14 +1039,24 @@ def _switch(seen: Snapshot) -> Action:
 
 def _next_release(resource: str, seen: Snapshot) -> Publish:
     """The next release, written into what holds one."""
+    return _releasing(seen, resource, NEXT, holder(seen, resource))
+
+
+def _releasing(seen: Snapshot, resource: str, version: str, expect: str) -> Publish:
     return Publish(
         rollout=seen.rollout.name,
         step=PublishStep.CANARY,
-        versions=((resource, NEXT),),
+        versions=((resource, version),),
         via=Via.DIRECT,
-        expects=((resource, holder(seen, resource)),),
+        expects=((resource, expect),),
         note=NOTE,
     )
+
+
+def _approve(seen: Snapshot) -> Publish:
+    """The approval of what OLM offers."""
+    (plan,) = (each.plan for each in seen.operator.subscriptions if each.plan is not None)
+    return _releasing(seen, PLAN, CSVS[1], plan.resource_version)
 
 
 def releasing(name: str, resource: str) -> Case:
@@ -1114,6 +1129,24 @@ VERSION_CASES: Final = (
         ),
         setting=Setting(holders=(APPLICATION,)),
         varies={"versions": ((APPLICATION, NEXT),)},
+    ),
+    Case(
+        name="Publish by approving an InstallPlan",
+        kind=Publish,
+        act=_approve,
+        setting=Setting(has_plan=True),
+        varies={
+            "versions": ((PLAN, CSVS[0]),),
+            "expects": ((PLAN, OUTDATED),),
+            "note": "",
+        },
+    ),
+    Case(
+        name="Publish by approving an InstallPlan that is gone",
+        kind=Publish,
+        act=lambda seen: replace(_approve(seen), versions=((f"{PLAN}-gone", CSVS[1]),), expects=()),
+        setting=Setting(has_plan=True),
+        varies={"versions": ((PLAN, CSVS[1]),)},
     ),
     Case(
         name="SetAutoUpgrade",

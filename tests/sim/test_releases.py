@@ -11,10 +11,11 @@ import pytest
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
+from seatrial.core.model.campaign import Campaign, Point, PublishStep, RolloutPhase, Via
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import Holder, Release
+from seatrial.core.model.seen.subscriptions import Plan, Subscription
 from seatrial.core.model.target import Target
 from seatrial.sim import releases
 from seatrial.sim.acts import Refused
@@ -91,14 +92,14 @@ def test_a_commit_that_names_a_release_is_deployed_with_it() -> None:
 BEFORE, AFTER = "v25.3.0", "v25.10.0"
 
 
-def a_story(*holders: Holder, **settings: Any) -> Story:
+def a_story(*holders: Holder, campaign: Campaign | None = None, **settings: Any) -> Story:
     """Four nodes that run a release of the GPU Operator, and a rollout of the next one; the driver stays."""
     facts = cluster_policy(OLD.version)
     carriers = tuple(replace(each, parts=(("gpu_operator", BEFORE),)) for each in facts.carriers)
     release = replace(RELEASE, version=BEFORE)
     operator = replace(facts, carriers=carriers, releases=(release,), holders=holders)
     target = Target.of(OLD.version, (Component.GPU_OPERATOR, AFTER))
-    intent = an_intent(parallel_max=2, unavailable_max=4, target=target, campaign=careful())
+    intent = an_intent(parallel_max=2, unavailable_max=4, target=target, campaign=campaign or careful())
     return Story(intent, outside=Outside(operator=operator), **settings)
 
 
@@ -180,3 +181,121 @@ def test_plugins_of_a_release_that_fails_a_gate_go_back() -> None:
     story.play()
     assert (story.phase, plugins(story)) == (RolloutPhase.REVERTED, ["25.8.0"] * 4)
     assert [story.restarts(name) for name in ("n2", "n3", "n4")] == [[], [], []]
+
+
+# ── OLM ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PACKAGE = "gpu-operator-certified"
+PLAN = Plan(resource="InstallPlan/nvidia/install-a", names=(f"{PACKAGE}.{AFTER}",), resource_version="9")
+FOLLOWED = Subscription(
+    component=Component.GPU_OPERATOR,
+    resource="Subscription/nvidia/gpu",
+    package=PACKAGE,
+    installed=f"{PACKAGE}.{BEFORE}",
+    plan=PLAN,
+)
+
+
+def an_olm_story(subscription: Subscription = FOLLOWED, **settings: Any) -> Story:
+    """The same four nodes where OLM installs the operator, and the rollout says that there is no way back."""
+    story = a_story(campaign=careful(is_one_way=True), **settings)
+    story.world.change_outside(
+        lambda world: replace(world, operator=replace(world.operator, subscriptions=(subscription,)))
+    )
+    return story
+
+
+def approval(expect: str = "9", names: str = PLAN.names[0]) -> Publish:
+    versions, expects = ((PLAN.resource, names),), ((PLAN.resource, expect),)
+    return replace(publish("0"), versions=versions, expects=expects)
+
+
+def olm() -> Outside:
+    before = outside()
+    release = replace(RELEASE, version=BEFORE)
+    return replace(before, operator=replace(before.operator, releases=(release,), subscriptions=(FOLLOWED,)))
+
+
+def test_an_approved_plan_is_installed_later_and_once() -> None:
+    after = apply(olm(), approval())
+    assert isinstance(after, Outside)
+    (subscription,) = after.operator.subscriptions
+    assert subscription.plan == replace(PLAN, is_approved=True, note="spring/canary", resource_version="10")
+    assert (subscription.installed, after.operator.releases[0].version) == (FOLLOWED.installed, BEFORE)
+    assert apply(after, approval("10")) == after, "what changes nothing leaves its version"
+    done = releases.installed(after.operator)
+    assert done is not None
+    assert (done.subscriptions[0].installed, done.releases[0].version) == (PLAN.names[0], AFTER)
+    assert releases.installed(done) is None
+
+
+def test_a_plan_that_changed_or_names_something_else_is_not_approved() -> None:
+    assert apply(olm(), approval("8")) == Refused(is_stale=True, why=f"{PLAN.resource} is no longer at 8")
+    other = apply(olm(), approval(names="another.v1"))
+    assert isinstance(other, Refused)
+    assert not other.is_stale
+    gone = replace(olm(), operator=replace(olm().operator, subscriptions=()))
+    assert apply(gone, approval()) == Refused(is_stale=True, why=f"{PLAN.resource} not found")
+
+
+@pytest.mark.parametrize(
+    ("is_automatic", "is_approved", "trouble", "is_installed"),
+    [
+        (False, False, "", False),
+        (False, True, "", True),
+        (True, False, "", True),
+        (False, True, "no such image", False),
+    ],
+)
+def test_olm_does_by_itself_what_the_table_says(
+    is_automatic: bool, is_approved: bool, trouble: str, is_installed: bool
+) -> None:
+    plan = replace(PLAN, is_approved=is_approved, trouble=trouble)
+    facts = replace(olm().operator, subscriptions=(replace(FOLLOWED, is_automatic=is_automatic, plan=plan),))
+    assert (releases.installed(facts) is not None) is is_installed
+
+
+def test_a_release_of_olm_moves_the_canary_alone_and_the_fleet_after_it() -> None:
+    story = an_olm_story()
+    story.until(RolloutPhase.WAVING)
+    assert running(story) == [AFTER, *[BEFORE] * 3]
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.DONE, [AFTER] * 4)
+
+
+def test_a_release_of_olm_that_fails_a_gate_stays_and_a_person_is_asked() -> None:
+    story = an_olm_story(gate_fates={"smoke": GateFate(fails_on=f"{Operand.VALIDATOR} {AFTER}")})
+    decision = story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.REVERTING, [AFTER, *[BEFORE] * 3])
+    assert HoldCode.RELEASE_STAYS in {held.code for held in decision.holds}
+    assert [story.restarts(name) for name in ("n2", "n3", "n4")] == [[], [], []]
+    story.world.intent = replace(story.world.intent, campaign=careful(is_one_way=True, approved=(Point.ROLLBACK,)))
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.REVERTED, [AFTER, *[BEFORE] * 3])
+
+
+@pytest.mark.parametrize(
+    ("subscription", "code"),
+    [
+        (replace(FOLLOWED, plan=replace(PLAN, names=(*PLAN.names, "other.v1"))), HoldCode.RELEASE_UNPLANNED),
+        (replace(FOLLOWED, plan=replace(PLAN, names=(f"{PACKAGE}.v26.3.0",))), HoldCode.RELEASE_UNPLANNED),
+    ],
+    ids=["one more operator", "a later release"],
+)
+def test_a_plan_that_installs_anything_else_is_never_approved(subscription: Subscription, code: HoldCode) -> None:
+    story = an_olm_story(subscription)
+    decision = story.play()
+    assert code in {held.code for held in decision.holds}
+    assert running(story) == [BEFORE] * 4
+    assert story.world.outside.operator.subscriptions == (subscription,)
+
+
+@pytest.mark.parametrize("crash", range(1, 12))
+def test_a_crash_between_any_two_writes_approves_nothing_twice(crash: int) -> None:
+    story = an_olm_story()
+    story.crashes_before = crash
+    story.play()
+    assert (story.phase, running(story)) == (RolloutPhase.DONE, [AFTER] * 4)
+    plan = story.world.outside.operator.subscriptions[0].plan
+    assert plan is not None
+    assert plan.resource_version == "10"

@@ -44,6 +44,7 @@ from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.requests import RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.subscriptions import is_plan
 from seatrial.core.node.progress import carried, carrier_of, is_same
 from seatrial.core.text import foreign
 from seatrial.ports import Outcome, Result
@@ -219,6 +220,9 @@ def _is_said(name: str, version: str, note: str, operator: OperatorFacts) -> boo
     holder = next((each for each in operator.holders if each.resource == name), None)
     if holder is not None:
         return (holder.note, holder.version) == (note, version)
+    if is_plan(name):
+        plans = (each.plan for each in operator.subscriptions if each.plan is not None)
+        return all(plan.is_approved for plan in plans if plan.resource == name)
     return carrier_of(name, operator).note == note and is_same(carried(name, operator, version), version)
 
 

@@ -28,7 +28,7 @@ from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
-from seatrial.sim import driver_pods, merging, neighbours, operand_pods, upgrade_controller
+from seatrial.sim import driver_pods, merging, neighbours, operand_pods, releases, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
 from seatrial.sim.merging import MERGED
@@ -82,6 +82,7 @@ OUTSIDE_DELAYS: Final[Mapping[str, Delay]] = {
     FOLLOWED: Delay(seconds=5, jitter_seconds=5),
     PROBED: Delay(seconds=60, jitter_seconds=60),
     STEERED: Delay(seconds=0.5, jitter_seconds=1.5),
+    releases.INSTALLED: Delay(seconds=30, jitter_seconds=90),
     neighbours.REMOVED: Delay(seconds=600, jitter_seconds=60),
 }
 """A deployer that looks at its repository every three minutes, people who merge within hours, gates of a minute or two,
@@ -354,6 +355,8 @@ class World:
         self._schedule_steering()
         if outer.is_synced(self.outside) is not None:
             self._schedule((SYNCED, "", ""), self._sync)
+        if releases.installed(self.outside.operator) is not None:
+            self._schedule((releases.INSTALLED, "", ""), self._install)
         for step in merging.mergeable(self.outside):
             self._schedule((MERGED, step, ""), partial(self._merge, step))
         behind = {outer.behind_of(node.facts, self.outside) for node in self.nodes.values()} - {""}
@@ -388,6 +391,10 @@ class World:
 
     def _sync(self) -> None:
         self.outside = outer.is_synced(self.outside) or self.outside
+
+    def _install(self) -> None:
+        operator = self.outside.operator
+        self.outside = replace(self.outside, operator=releases.installed(operator) or operator)
 
     def _merge(self, step: PublishStep) -> None:
         if step in merging.mergeable(self.outside):  # else it was withdrawn, or declined, meanwhile

@@ -31,6 +31,7 @@ def controller_rules(
     *,
     has_campaigns: bool = False,
     has_network: bool = False,
+    has_olm: bool = False,
     has_releases: bool = False,
     gates_namespace: str = manifests.HOME,
 ) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
@@ -39,6 +40,7 @@ def controller_rules(
         dra_namespaces=[dra.NAMESPACE],
         has_campaigns=has_campaigns,
         has_network=has_network,
+        has_olm=has_olm,
         has_releases=has_releases,
         gates_namespace=gates_namespace,
     )
@@ -74,6 +76,7 @@ def identity(
     *,
     has_campaigns: bool = False,
     has_network: bool = False,
+    has_olm: bool = False,
     has_releases: bool = False,
     gates_namespace: str = manifests.HOME,
 ) -> Path:
@@ -81,6 +84,7 @@ def identity(
     cluster, by_namespace = controller_rules(
         has_campaigns=has_campaigns,
         has_network=has_network,
+        has_olm=has_olm,
         has_releases=has_releases,
         gates_namespace=gates_namespace,
     )

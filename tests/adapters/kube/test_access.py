@@ -17,6 +17,7 @@ from seatrial.core.model.campaign import Campaign, Mode, Via
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.model.seen.releases import Holder
+from seatrial.core.model.seen.subscriptions import Subscription
 from seatrial.core.movers.mover import mover_of
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -104,6 +105,22 @@ def test_a_release_that_we_write_ourselves_needs_the_right_on_what_holds_it(rele
     )
     found = {str(right) for right in needed if right.group == "helm.toolkit.fluxcd.io"}
     wanted = {f"{verb} helmreleases.helm.toolkit.fluxcd.io" for verb in ("get", "patch")}
+    assert found == (wanted if released == (Component.GPU_OPERATOR,) else set())
+
+
+@pytest.mark.parametrize("released", [(), (Component.NETWORK_OPERATOR,), (Component.GPU_OPERATOR,)])
+def test_a_release_that_olm_brings_needs_the_right_to_approve_its_plan(released: tuple[Component, ...]) -> None:
+    subscription = Subscription(component=Component.GPU_OPERATOR, resource="Subscription/gpu/gpu", package="gpu")
+    needed = access.rights_of(
+        Campaign(publish=Via.DIRECT),
+        mover_of(Mode.DELEGATED),
+        replace(POLICY, subscriptions=(subscription,)),
+        home="seatrial",
+        namespace="gpu-operator",
+        released=released,
+    )
+    found = {str(right) for right in needed if right.group == "operators.coreos.com"}
+    wanted = {f"{verb} installplans.operators.coreos.com" for verb in ("get", "patch")}
     assert found == (wanted if released == (Component.GPU_OPERATOR,) else set())
 
 

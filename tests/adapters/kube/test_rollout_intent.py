@@ -546,6 +546,7 @@ def test_a_version_is_published_in_the_matrixs_repository_unless_another_is_name
 def test_that_the_strategy_is_set_arrives() -> None:
     assert not a_campaign().sets_on_delete
     assert a_campaign(publish={"setOnDelete": True}).sets_on_delete
+    assert [a_campaign(publish=said).is_one_way for said in ({}, {"oneWay": True})] == [False, True]
 
 
 @pytest.mark.parametrize("via", ["direct", "none"])

@@ -13,6 +13,7 @@ from seatrial.app.rollout.options import Care, StartOptions
 from seatrial.app.texts import FileUnusable
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ASKED_BY_WORD, ByHand, Canary, Mode, Point
+from seatrial.core.model.seen.subscriptions import Subscription
 from seatrial.core.model.target import Target
 from seatrial.core.movers.mover import mover_of
 from tests import builders
@@ -43,6 +44,18 @@ def test_what_moves_with_the_driver_is_told_with_what_it_takes() -> None:
         "dcgm 4.4.1-4.6.0: is replaced. No pod is touched; a gap in the GPU metrics",
     ]
     assert dict(rows)["Publish"] == f"by writing {builders.POLICY}; DaemonSets are set to OnDelete with it"
+
+
+def test_a_release_that_olm_brings_is_said_to_have_no_way_back() -> None:
+    outset = around(is_one_way=True)
+    target = Target.of(builders.NEW.version, (Component.GPU_OPERATOR, "v25.10.0"))
+    where = "Subscription/nvidia/gpu"
+    followed = Subscription(component=Component.GPU_OPERATOR, resource=where, package="gpu-operator-certified")
+    operator = replace(outset.operator, subscriptions=(followed,))
+    outset = replace(outset, intent=replace(outset.intent, target=target), operator=operator)
+    assert dict(starting.preview(outset, TARGET))["Publish"] == (
+        f"by writing {builders.POLICY}; {where} brings the release, once its InstallPlan is approved, and no way back"
+    )
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ class Publishing:
     publish_branch: str | None = None
     pull_requests: bool = False
     set_on_delete: bool = False
+    one_way: bool = False
     mode: str | None = None
 
 

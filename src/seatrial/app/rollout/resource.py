@@ -74,16 +74,16 @@ def _bake(care: Care) -> dict[str, Any] | None:
 
 
 def _publish(way: Publishing) -> dict[str, Any] | None:
-    on_delete = True if way.set_on_delete else None
+    on_delete, one_way = True if way.set_on_delete else None, True if way.one_way else None
     if way.publish != "git":
-        return _some(via=way.publish, setOnDelete=on_delete)
+        return _some(via=way.publish, setOnDelete=on_delete, oneWay=one_way)
     where = _some(
         path=way.publish_path,
         url=way.publish_url,
         branch=way.publish_branch,
         pullRequests=True if way.pull_requests else None,
     )
-    return _some(via="git", setOnDelete=on_delete, git=where)
+    return _some(via="git", setOnDelete=on_delete, oneWay=one_way, git=where)
 
 
 def _canary(care: Care, canary_node: str) -> dict[str, Any]:

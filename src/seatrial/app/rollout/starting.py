@@ -191,27 +191,25 @@ async def _with_releases(
 ) -> OperatorFacts:
     """The operator with the releases that run, and what holds them, where the rollout is about one."""
     from seatrial.adapters.kube.api import errors
-    from seatrial.adapters.kube.reading import operator_items, table
-    from seatrial.adapters.kube.streams.row import Row, Where
+    from seatrial.adapters.kube.reading.followers import releasing
+    from seatrial.adapters.kube.streams.row import Where
     from seatrial.core.model.seen.releases import CHARTS
 
     if not any(component.value in rollout.spec.target for component in CHARTS):
         return operator
     where = Where(namespace="", home="")
     found: dict[str, list[Any]] = {}
-    rows: tuple[Row[Any, Any], ...] = (table.DEPLOYMENTS, table.APPLICATIONS, table.HELM_RELEASES)
-    for row in rows:
+    for row in releasing.ROWS:
         found[row.name] = []
         try:
             listed = client.each(row.path(where), row.model, label_selector=row.label_selector)
-            found[row.name] = [row.slim(where)(each) async for each in listed]
+            slim = row.slim(where)
+            found[row.name] = [kept async for each in listed if (kept := slim(each)) is not None]
         except errors.NotFound:
             continue  # an engine that is not there holds nothing
         except errors.Forbidden as err:
             faults.append(str(err))
-    releases = (each.facts for each in found[table.DEPLOYMENTS.name] if each.facts is not None)
-    holding = (*found[table.APPLICATIONS.name], *found[table.HELM_RELEASES.name])
-    return operator_items.with_releases(operator, releases, (each.holder for each in holding if each.holder))
+    return releasing.with_releases(operator, lambda row: found[row.name])
 
 
 def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str) -> Intent:
@@ -340,8 +338,14 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
         Via.GIT: f"by commits, which {deployers.ENGINE} brings into the cluster",
         Via.NOBODY: "by somebody else; the rollout waits for it",
     }
+    by_olm = [each for each in outset.operator.subscriptions if each.component in outset.intent.target.components]
+    olm = (
+        f"; {by_olm[0].resource} brings the release, once its InstallPlan is approved, and no way back"
+        if by_olm
+        else ""
+    )
     strategy = "; DaemonSets are set to OnDelete with it" if campaign.sets_on_delete else ""
-    yield "Publish", "nothing" if step is not None else f"{how_published[campaign.publish]}{strategy}"
+    yield "Publish", "nothing" if step is not None else f"{how_published[campaign.publish]}{olm}{strategy}"
     mode = mode_of(None, campaign, outset.operator)
     yield "Nodes", f"moved by {mover_of(mode, outset.intent, outset.operator).who} ({mode.value})"
     if campaign.manual:

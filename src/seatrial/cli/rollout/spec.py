@@ -65,6 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     way.add_argument("--publish-branch", metavar="B", help="its branch")
     way.add_argument("--pull-requests", action="store_true", help="propose commits on a branch instead of pushing them")
     way.add_argument("--set-on-delete", action="store_true", help="set updateStrategy OnDelete with the first version")
+    way.add_argument("--one-way", action="store_true", help="bring a release that OLM could not take back")
     way.add_argument("--mode", choices=MODES, help="who moves the nodes (auto: as it is)")
     _add_care(parser)
 

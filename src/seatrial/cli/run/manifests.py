@@ -54,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with the rights that rollouts of operators' releases need besides (none of them)",
     )
     parser.add_argument(
+        "--olm", action="store_true", help="with the rights that such rollouts need where OLM installs the operators"
+    )
+    parser.add_argument(
         "--network", action="store_true", help="with the rights that rollouts of the network driver need besides"
     )
     parser.add_argument(
@@ -91,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
         has_kueue=args.kueue,
         has_releases=args.releases,
         has_network=args.network,
+        has_olm=args.olm,
         gates_namespace=args.gates_namespace,
         checkpoint_namespaces=args.checkpoint_namespace,
     )

@@ -213,6 +213,8 @@ class Campaign:
     publish: Via = Via.DIRECT
     sets_on_delete: bool = False
     """Whether what is published has the DaemonSets of operands replace no pod by themselves."""
+    is_one_way: bool = False
+    """Whether a release may be brought that nobody can take back."""
     mode: Mode | None = None
     """Who is to move the nodes; None takes what the cluster has."""
     has_source: bool = False

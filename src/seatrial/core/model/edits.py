@@ -157,6 +157,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "matrix.entry": _MATRIX,
     "publish.via": _refused("What was published one way cannot be reverted another way."),
     "publish.setOnDelete": _next("The next version is published with it, or without."),
+    "publish.oneWay": _at_once("A release that waits for it is brought; one that was brought stays."),
     "publish.git.path": _PUBLISHED,
     "publish.git.url": _PUBLISHED,
     "publish.git.branch": _PUBLISHED,

@@ -17,6 +17,7 @@ from seatrial.core.model.campaign import CampaignRecord, PublishStep
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import publishing, returning
+from seatrial.core.movers.publishing import olm
 from seatrial.core.movers.view import Mover, Outcome, Return, Versions, View
 from seatrial.core.node import step
 from seatrial.core.node.progress import Progress, wants
@@ -92,6 +93,7 @@ class Drivers(Mover):
         if acts or holds:
             return Return(record=view.record, acts=acts, holds=holds)
         record, (acts, holds) = self.settle(view)
+        holds = (*holds, *olm.stays(view))
         return Return(record=record, acts=acts, holds=holds, out=returning.taken_out(view))
 
     @abstractmethod

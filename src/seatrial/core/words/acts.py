@@ -52,6 +52,7 @@ from seatrial.core.model.seen.operators import ON_DELETE
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.releases import is_holder
 from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.subscriptions import is_plan
 
 CANARY_LABEL: Final = "seatrial.dev/canary"
 SKIP_LABEL: Final = "nvidia.com/gpu-driver-upgrade.skip"
@@ -243,7 +244,10 @@ def _at_home(action: HomeAct) -> Written:
 
 def _published(action: Publish) -> str:
     carried = ", ".join(
-        f"{name} {'chart' if is_holder(name) else 'driver'} version {version}" for name, version in action.versions
+        f"{name} approved, which installs {version}"
+        if is_plan(name)
+        else f"{name} {'chart' if is_holder(name) else 'driver'} version {version}"
+        for name, version in action.versions
     )
     quiet = f", driver manager {switched(action.switches)}: otherwise it uncordons nodes before they are validated"
     strategy = f", update strategy of DaemonSets {ON_DELETE}" if action.on_delete else ""

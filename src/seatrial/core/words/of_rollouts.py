@@ -144,13 +144,30 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.RELEASE_UNSEEN: says(
         "no Deployment of the chart {chart} shows which version of {component} runs, so nobody could tell a new one",
-        "Let the controller see it: `seatrial manifests rbac --canary --releases | kubectl apply -f -`, or "
-        "`features.releases` in the chart. Or leave {component} out of spec.target.",
+        "Let the controller see it: `seatrial manifests rbac --canary --releases | kubectl apply -f -` (`--olm` where "
+        "OLM installs it), or `features.releases` in the chart (`features.olm`). Or leave {component} out of "
+        "spec.target.",
     ),
     HoldCode.RELEASE_PINNED: says(
         "{resource} has the validator at {found} although release {version} runs, so no node could show that it runs "
         "another release",
         "Remove validator.version there, or name validator in spec.target as well.",
+    ),
+    HoldCode.RELEASE_ONE_WAY: says(
+        "{resource} has OLM install {component}, which goes forward only: there is no way back from {version}",
+        "If it may stay whatever happens, say so with `--one-way` (spec.publish.oneWay: true); or leave {component} "
+        "out of spec.target. Going back returns the driver and operands that the target names, and no release.",
+    ),
+    HoldCode.RELEASE_AUTOMATIC: says(
+        "{resource} has OLM approve every upgrade automatically, so the operator can move at any moment",
+        "Set spec.installPlanApproval of the Subscription to Manual (`oc -n {namespace} edit subscription {name}`); "
+        "that alone moves nothing.",
+    ),
+    HoldCode.RELEASE_UNPLANNED: says(
+        "{resource} should go to exactly {wanted}, but {found}",
+        "Have OLM offer exactly {wanted}: set spec.channel of the Subscription to a channel that ends with it "
+        "(`oc -n {namespace} edit subscription {name}`), and keep other operators out of its namespace. Or start a "
+        "rollout of what it offers.",
     ),
     HoldCode.NOTHING_TO_PUBLISH: says(
         "there is no ClusterPolicy and no NVIDIADriver to set the version in",
@@ -266,6 +283,17 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.RELEASE_UNCLEAR: says(
         "the chart {chart} is declared in several places: {places}",
         "Remove all but one of them, or publish by Git (spec.publish.via: git).",
+    ),
+    HoldCode.RELEASE_FAILED: says(
+        "OLM could not install {wanted}: {said}",
+        "Look at `oc -n {namespace} describe clusterserviceversion {wanted}`, and fix what it says. It continues once "
+        "that has Succeeded; `seatrial rollout abort {subject} --reason ...` ends the rollout instead.",
+    ),
+    HoldCode.RELEASE_STAYS: says(
+        "everything else is back, but {component} stays at {version}: OLM goes forward only. Nodes that moved keep "
+        "running it, and every other node gets it when its pods restart",
+        "If it may stay, `seatrial rollout approve {subject} rollback`. If not, pin the old images of operands in the "
+        "ClusterPolicy, or remove {resource} and its ClusterServiceVersion and subscribe again with startingCSV.",
     ),
     HoldCode.PUBLISH_PENDING: says("waiting for {carrier_text} to have {version}", "{publish_step}"),
     HoldCode.SYNC_STOPPED: says(

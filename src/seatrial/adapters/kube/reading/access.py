@@ -32,6 +32,7 @@ AGAIN_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 10.0
 """After an answer that did not come."""
 
+OLM_GROUP: Final = "operators.coreos.com"
 _KINDS: Final = {
     publishing.POLICY_KIND: ("clusterpolicies", "nvidia.com"),
     publishing.DRIVER_KIND: ("nvidiadrivers", "nvidia.com"),
@@ -116,7 +117,12 @@ def _on_holders(operator: OperatorFacts, released: AbstractSet[Component]) -> se
     """What it takes to bring releases: the objects that say which one is wanted are read, and written."""
     kinds = {each.resource.partition("/")[0] for each in operator.holders if each.component in released}
     found = ((plural, api.partition("/")[0]) for plural, api, _ in (publishing.HOLDERS[kind] for kind in kinds))
-    return {Right(verb=verb, resource=plural, group=group) for plural, group in found for verb in ("get", "patch")}
+    followed = {("installplans", OLM_GROUP) for each in operator.subscriptions if each.component in released}
+    return {
+        Right(verb=verb, resource=plural, group=group)
+        for plural, group in {*found, *followed}
+        for verb in ("get", "patch")
+    }
 
 
 class Access:

@@ -15,8 +15,9 @@ from dataclasses import replace
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import access, operator_items, pools, table
+from seatrial.adapters.kube.reading import access, pools, table
 from seatrial.adapters.kube.reading.fleet import Work, governed_of
+from seatrial.adapters.kube.reading.followers import releasing
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.rollouts import Rollouts
@@ -30,7 +31,7 @@ from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.releases import CHARTS
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.workloads import Suspended
 from seatrial.ports import Sight
@@ -178,7 +179,10 @@ class KubeObserver(FleetObserver):
             error = self.streams[row].state.last_error
             if isinstance(error, errors.Forbidden) and row.is_decisive:
                 self._on_fault(str(error))
-        seen = replace(seen, operator=self._with_releases(seen.operator))
+        if any(component in CHARTS for component in intent.target.components):
+            self.streams.open(table.OLM)
+        operator = releasing.with_releases(seen.operator, lambda row: self.streams[row].store)
+        seen = replace(seen, operator=operator)
         if self._rights is not None:
             self._rights.want_for(intent, seen)
         name = seen.rollout.name
@@ -215,12 +219,6 @@ class KubeObserver(FleetObserver):
         if self._rights is None:
             return ()
         return self._rights.denied if self._rights.is_known else None
-
-    def _with_releases(self, operator: OperatorFacts) -> OperatorFacts:
-        """The operator with the releases that run, and what says which are wanted."""
-        releases = (item.facts for item in self.streams[table.DEPLOYMENTS].store if item.facts is not None)
-        items = (*self.streams[table.APPLICATIONS].store, *self.streams[table.HELM_RELEASES].store)
-        return operator_items.with_releases(operator, releases, (each.holder for each in items if each.holder))
 
     def _followers(self) -> tuple[Follower, ...]:
         """What brings repositories into the cluster, in a fixed order."""

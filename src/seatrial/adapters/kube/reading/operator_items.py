@@ -21,6 +21,7 @@ from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import Carrier, NetworkFacts, OperatorFacts, Pool
 from seatrial.core.model.seen.releases import Holder, Release
+from seatrial.core.model.seen.subscriptions import Subscription
 from seatrial.core.movers import driver_manager
 from seatrial.core.text import foreign
 
@@ -149,7 +150,12 @@ def _carriers(
     return tuple(found)
 
 
-def with_releases(operator: OperatorFacts, releases: Iterable[Release], holders: Iterable[Holder]) -> OperatorFacts:
+def with_releases(
+    operator: OperatorFacts,
+    releases: Iterable[Release],
+    holders: Iterable[Holder],
+    subscriptions: tuple[Subscription, ...] = (),
+) -> OperatorFacts:
     """The operator with the releases that are in the cluster: whatever carries a version carries theirs as well."""
     found = tuple(sorted(releases, key=lambda each: (each.component, each.namespace, each.name)))
     up = tuple((each.component.value, each.version) for each in found if each.is_up and each.version)
@@ -160,6 +166,7 @@ def with_releases(operator: OperatorFacts, releases: Iterable[Release], holders:
         else operator.carriers,
         releases=found,
         holders=tuple(sorted(holders, key=lambda each: each.resource)),
+        subscriptions=subscriptions,
     )
 
 

@@ -251,6 +251,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         attested=tuple(_read_word(word, number) for number, word in enumerate(spec.approvals.attested)),
         publish=_read_via(spec),
         sets_on_delete=spec.publish.set_on_delete,
+        is_one_way=spec.publish.one_way,
         mode=_read_mode(spec.mode),
         has_source=_has_source(spec.matrix),
         abort=foreign.lines(spec.abort),

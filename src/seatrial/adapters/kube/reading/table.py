@@ -10,7 +10,7 @@
     REVISIONS, DRA_REVISIONS     as read           every node, when what they want has changed (fleet.py)
     DAEMON_SETS, DRA_SETS        DaemonSetItem     a look, when one begins or ends to roll by itself
     FINISHED_PODS, WAITING_PODS  …Item             nothing: they are read when something else is a reason to look
-    POLICIES, NIC_POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS
+    POLICIES, NIC_POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS, OLM
                                  …Item             a look, and no node
 
 What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
@@ -24,11 +24,19 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from seatrial.adapters.kube.reading import followers, items, operator_items, pod_items, pools, rollout_items
+from seatrial.adapters.kube.reading.followers import olm
 from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
-from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject
+from seatrial.adapters.kube.shapes.gitops_models import (
+    Application,
+    Csv,
+    InstallPlan,
+    OperatorDeployment,
+    Subscription,
+    ToolkitObject,
+)
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
 from seatrial.core.model.seen.operands import Operand
@@ -324,6 +332,47 @@ DEPLOYMENTS: Final[Row[OperatorDeployment, followers.ReleaseItem]] = Row(
 TOOLKIT: Final = (KUSTOMIZATIONS, HELM_RELEASES)
 FOLLOWERS: Final[tuple[Row[Any, Any], ...]] = (APPLICATIONS, *TOOLKIT)
 """What brings repositories into the cluster; an engine that is not there, or not shown to us, explains nothing."""
+
+SUBSCRIPTIONS: Final[Row[Subscription, olm.SubscriptionItem]] = Row(
+    name="subscriptions",
+    path=_the(keys.SUBSCRIPTIONS),
+    model=Subscription,
+    slim=_the(olm.subscription_item),
+    need=Need.EXPLAINS,
+    tells=lambda item: (item.facts, item.plan),
+)
+
+INSTALL_PLANS: Final[Row[InstallPlan, olm.PlanItem]] = Row(
+    name="installplans",
+    path=_the(keys.INSTALL_PLANS),
+    model=InstallPlan,
+    slim=_the(olm.plan_item),
+    need=Need.EXPLAINS,
+    tells=olm.plan_tells,
+)
+
+CSVS: Final[Row[Csv, olm.CsvItem]] = Row(
+    name="clusterserviceversions",
+    path=_the(keys.CLUSTER_SERVICE_VERSIONS),
+    model=Csv,
+    slim=_the(olm.csv_item),
+    label_selector=olm.ORIGINALS,
+    need=Need.EXPLAINS,
+    tells=lambda item: (item.is_succeeded, item.trouble),
+)
+
+OWNED_DEPLOYMENTS: Final[Row[OperatorDeployment, olm.OwnedItem]] = Row(
+    name="deployments of OLM",
+    path=_the(keys.DEPLOYMENTS),
+    model=OperatorDeployment,
+    slim=_the(olm.owned_item),
+    label_selector=olm.DEPLOYMENTS,
+    need=Need.EXPLAINS,
+    tells=lambda item: (item.csv, item.is_rolled_out),
+)
+
+OLM: Final[tuple[Row[Any, Any], ...]] = (SUBSCRIPTIONS, INSTALL_PLANS, CSVS, OWNED_DEPLOYMENTS)
+"""What OLM says of operators; opened where a rollout is about the release of one."""
 
 # ── who needs which ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-"""The fields we read of what GitOps engines say of themselves, and of the releases that they or others bring.
+"""The fields we read of what GitOps engines and OLM say of themselves, and of the releases that they or others bring.
 
 As in models.py, what is not named here is dropped while decoding.
 """
@@ -6,6 +6,8 @@ As in models.py, what is not named here is dropped while decoding.
 from __future__ import annotations
 
 from typing import Any
+
+import msgspec
 
 from seatrial.adapters.kube.shapes.models import Condition, ManagedMeta, Model, ObjectMeta
 
@@ -115,3 +117,65 @@ class OperatorDeployment(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: DeploymentSpec = DeploymentSpec()
     status: DeploymentStatus = DeploymentStatus()
+
+    @property
+    def is_rolled_out(self) -> bool:
+        """Whether all its pods are those it wants, and no other is left."""
+        status, wanted = self.status, 1 if self.spec.replicas is None else self.spec.replicas
+        counts = {status.replicas, status.updated_replicas, status.available_replicas}
+        return status.observed_generation >= self.metadata.generation and counts == {wanted}
+
+
+# ── OLM ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Named(Model, frozen=True):
+    name: str = ""
+
+
+class SubscriptionSpec(Model, frozen=True):
+    name: str = ""
+    """The package."""
+    install_plan_approval: str = "Automatic"
+
+
+class SubscriptionStatus(Model, frozen=True):
+    installed_csv: str = msgspec.field(default="", name="installedCSV")
+    install_plan_ref: Named | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class Subscription(Model, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: SubscriptionSpec = SubscriptionSpec()
+    status: SubscriptionStatus = SubscriptionStatus()
+
+
+class InstallPlanSpec(Model, frozen=True):
+    cluster_service_version_names: tuple[str, ...] = ()
+    approved: bool = False
+
+
+class InstallPlanStatus(Model, frozen=True):
+    phase: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class InstallPlan(Model, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: InstallPlanSpec = InstallPlanSpec()
+    status: InstallPlanStatus = InstallPlanStatus()
+
+
+class CsvStatus(Model, frozen=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Csv(Model, frozen=True):
+    """A ClusterServiceVersion."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: CsvStatus = CsvStatus()

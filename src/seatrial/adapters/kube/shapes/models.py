@@ -175,6 +175,7 @@ class RolloutPublishGit(Model, frozen=True):
 class RolloutPublish(Model, frozen=True):
     via: str = "direct"
     set_on_delete: bool = False
+    one_way: bool = False
     git: RolloutPublishGit | None = None
 
 

@@ -1,6 +1,7 @@
 """How a driver version, or NVIDIA's own upgrading, is written into the resource that owns the drivers.
 
-A release of an operator is written into the HelmRelease or the Application whose chart it is.
+A release of an operator is written into the HelmRelease or the Application whose chart it is; one that OLM installs is
+approved in its InstallPlan.
 
 Law of this file: a write names the fields it changes, and our note of it, and no other; it is bound to the resource
 as it was looked at. The server is asked to refuse what it does not know (fieldValidation=Strict): by default it would
@@ -21,7 +22,8 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Switch
 from seatrial.core.model.seen.operands import FIELDS
 from seatrial.core.model.seen.operators import ON_DELETE
-from seatrial.core.model.seen.releases import operator_of
+from seatrial.core.model.seen.releases import is_holder, operator_of
+from seatrial.core.model.seen.subscriptions import is_plan
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.text import foreign
 
@@ -142,6 +144,23 @@ def holder_of(resource: str) -> HolderResource | None:
         return None
     plural, version, model = HOLDERS[kind]
     return HolderResource(path=api_path(version, plural, namespace=namespace, name=name), model=model)
+
+
+def plan_path(resource: str) -> str:
+    """Where an InstallPlan is, by a name such as `InstallPlan/nvidia-gpu-operator/install-x7k2p`; empty for others."""
+    if not is_plan(resource) or not is_holder(resource):
+        return ""
+    _, namespace, name = resource.split("/")
+    return api_path("operators.coreos.com/v1alpha1", "installplans", namespace=namespace, name=name)
+
+
+def approval_patch(stored: gitops_models.InstallPlan, *, expect: str, note: str) -> dict[str, Any]:
+    """The merge patch that approves an InstallPlan, with our note of it, at the version that was looked at."""
+    notes = {"annotations": {keys.PUBLISHED_ANNOTATION: note}} if note else {}
+    return {
+        "metadata": {**_bound(expect or stored.metadata.resource_version), **notes},
+        "spec": {"approved": True},
+    }
 
 
 def release_in(stored: gitops_models.Application | gitops_models.ToolkitObject) -> str:

@@ -27,6 +27,7 @@ from seatrial.adapters.kube.shapes import (
     rollout_records,
 )
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
+from seatrial.adapters.kube.shapes.gitops_models import InstallPlan
 from seatrial.adapters.kube.writing import workloads
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions.action import Action
@@ -43,6 +44,7 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import Keeping, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.subscriptions import names_in
 from seatrial.core.words import acts as words
 from seatrial.ports import ClusterAct, Outcome, Result
 
@@ -248,6 +250,11 @@ class KubeCluster:
             if not self._is_leader():
                 return stale(action, "another controller leads by now")
             expect = dict(action.expects).get(resource, "")
+            if path := publishing.plan_path(resource):
+                wrong = await self._approve(path, version, expect, action.note)
+                if wrong:
+                    return failed(action, f"{resource} {wrong}")
+                continue
             holder, target = publishing.holder_of(resource), publishing.target_of(resource)
             if holder is not None:
                 stored = await self._publish_release(holder, version, expect, action.note)
@@ -280,6 +287,16 @@ class KubeCluster:
         found = await self._client.get(holder.path, holder.model)
         body = holder.version_patch(found, version, expect=expect, note=note)
         return publishing.release_in(await self._client.patch(holder.path, body, holder.model, kind=PatchKind.MERGE))
+
+    async def _approve(self, path: str, names: str, expect: str, note: str) -> str:
+        """Approve an InstallPlan that installs exactly this; what is wrong with it, empty where nothing is."""
+        found = await self._client.get(path, InstallPlan)
+        there = names_in(found.spec.cluster_service_version_names)
+        if there != names:
+            return f"installs {there or 'nothing'}, not {names}"
+        body = publishing.approval_patch(found, expect=expect, note=note)
+        stored = await self._client.patch(path, body, InstallPlan, kind=PatchKind.MERGE)
+        return "" if stored.spec.approved else "was to be approved, and is not"
 
     async def _set_auto_upgrade(self, action: SetAutoUpgrade) -> Outcome:
         target = publishing.target_of(action.resource)

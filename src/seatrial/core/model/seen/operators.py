@@ -16,6 +16,7 @@ from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.releases import Holder, Release
+from seatrial.core.model.seen.subscriptions import Subscription
 
 ON_DELETE: Final = "OnDelete"
 """The strategy of a DaemonSet that replaces a pod only when somebody deletes it."""
@@ -86,6 +87,8 @@ class OperatorFacts:
     """What runs of operators, the GPU Operator among them."""
     holders: tuple[Holder, ...] = ()
     """What says which releases are wanted."""
+    subscriptions: tuple[Subscription, ...] = ()
+    """Operators that OLM installs."""
     network: NetworkFacts | None = None
     """None where no NicClusterPolicy carries a network driver, or nobody looks."""
 

@@ -1,6 +1,7 @@
 """Which resource carries which driver version, and what is due so that it carries another.
 
     releases.py    whole releases of operators, where we bring them ourselves
+    olm.py         those that OLM brings, once it is told to
 
 Law of this room: published means seen to be published, in the resource and in the DaemonSets that come from it. A
 version is written once per step; if somebody else keeps writing another one, that is named, not fought. Tests:
@@ -19,7 +20,7 @@ from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.model.seen.operators import ON_DELETE, Carrier
 from seatrial.core.movers import driver_manager
-from seatrial.core.movers.publishing import releases
+from seatrial.core.movers.publishing import olm, releases
 from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import (
     ANY,
@@ -45,7 +46,7 @@ def baseline(view: View) -> Versions:
         if not text or is_same(text, share_of(resource, view.target)):
             text = _running(view, resource)
         if text:
-            found[resource] = text
+            found[resource] = olm.without_way_back(view, text)
     return tuple(found.items())
 
 
@@ -162,6 +163,9 @@ def _nothing_to_publish(view: View) -> Hold | None:
 def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """What is due so that these resources carry these versions, and why we wait meanwhile."""
     via = view.campaign.publish
+    restless = olm.why_any_automatic(view) if step is not PublishStep.REVERT else None
+    if restless is not None:
+        return (), (restless,)
     note = _note(view, step) if via is Via.DIRECT else ""
     is_noted = step is PublishStep.REVERT and via is Via.DIRECT
     missing = tuple(

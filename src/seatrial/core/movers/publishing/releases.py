@@ -1,7 +1,8 @@
 """Whole releases of operators, as far as we bring them ourselves: who has them, what is due, and whom to ask.
 
     a HelmRelease or an Application with the chart      its version is written there, unless Git brings that object
-    neither                                             a person runs helm: the command is told, and waited for
+    a Subscription of OLM                               its InstallPlan is approved (olm.py)
+    none of them                                        a person runs helm: the command is told, and waited for
 
 Law of this file: helm is never run here. A release is there when its Deployment is seen to run it; that DaemonSets want
 what it brings is waited for with everything else that is published. By Git nothing of this is asked: a commit has it
@@ -15,9 +16,11 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Via
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import CHARTS, Holder, Release, source_of, styled
 from seatrial.core.model.target import parts_of, text_of
+from seatrial.core.movers.publishing import olm
 from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import is_same_part
 
@@ -31,7 +34,12 @@ def bare(text: str) -> str:
 def why_not(view: View) -> tuple[Hold, ...]:
     """Why a release could not be brought, or nobody would know that it was."""
     wanted = [each for each in view.intent.target.components if each in CHARTS]
-    found = [_why_unseen(view, component) or _why_pinned(view, component) for component in wanted]
+    found = [
+        _why_unseen(view, component)
+        or _why_pinned(view, component)
+        or olm.why_not(view, component, view.intent.target.version_of(component))
+        for component in wanted
+    ]
     return tuple(held for held in found if held is not None)
 
 
@@ -51,6 +59,15 @@ def _why_pinned(view: View, component: Component) -> Hold | None:
         pinned = dict(carrier.parts).get(Component.VALIDATOR.value, "")
         if pinned and not is_same_part(component.value, pinned, release.version):
             return view.hold(HoldCode.RELEASE_PINNED, resource=carrier.name, found=pinned, version=release.version)
+    return _why_untold(view, release) if olm.subscription_of(view, component) is not None else None
+
+
+def _why_untold(view: View, release: Release) -> Hold | None:
+    """The same where OLM has the validator run by a digest, which tells no version."""
+    for name, node in sorted(view.nodes.items()):
+        if any(each.operand is Operand.VALIDATOR and not each.version for each in node.facts.operands):
+            found = "a digest without a version"
+            return view.hold(HoldCode.RELEASE_PINNED, resource=f"node {name}", found=found, version=release.version)
     return None
 
 
@@ -74,11 +91,14 @@ def due(view: View, step: PublishStep, wanted: Versions) -> Outcome | None:
 
 def _bring(view: View, step: PublishStep, component: Component, version: str) -> Outcome:
     holders = [each for each in view.operator.holders if each.component is component]
-    if not holders:
+    followed = olm.subscription_of(view, component)
+    places = [*(each.resource for each in holders), *([followed.resource] if followed is not None else [])]
+    if not places:
         return (), (_by_hand(view, component, version),)
-    if len(holders) > 1:
-        places = ", ".join(each.resource for each in holders)
-        return (), (view.hold(HoldCode.RELEASE_UNCLEAR, chart=CHARTS[component], places=places),)
+    if len(places) > 1:
+        return (), (view.hold(HoldCode.RELEASE_UNCLEAR, chart=CHARTS[component], places=", ".join(places)),)
+    if followed is not None:
+        return olm.bring(view, step, followed, version)
     (holder,) = holders
     if is_same_part(component.value, holder.version, version):
         return (), (_word_of(view, holder, version) or _pending(view, holder.resource, version),)

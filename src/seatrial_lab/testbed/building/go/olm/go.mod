@@ -1,4 +1,4 @@
-// Brings the definitions of OLM's kinds (ClusterServiceVersion, Subscription); nothing is built from it.
+// Brings the definitions of OLM's kinds (ClusterServiceVersion, Subscription, InstallPlan); nothing is built from it.
 module seatrial.dev/testbed/olm
 
 go 1.25.0

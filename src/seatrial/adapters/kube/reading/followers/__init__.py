@@ -2,8 +2,8 @@
 
 A further engine is a row of the table of streams, one of core/model/deployers.py, and a function here. It explains why
 a commit is not in the cluster yet; one whose chart is an operator's says which release of it is wanted, and the
-operator's Deployment which one runs. No rule in sight. Tests: tests/adapters/kube/test_followers.py,
-test_release_items.py, and beside the real engines in tests/gitops.
+operator's Deployment which one runs. What OLM brings is in olm.py. No rule in sight. Tests:
+tests/adapters/kube/test_followers.py, test_release_items.py, and beside the real engines in tests/gitops.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.adapters.kube.reading.followers.olm import OWNER
 from seatrial.adapters.kube.reading.items import Meta, meta_of
 from seatrial.adapters.kube.reading.operator_items import writer_of
 from seatrial.adapters.kube.shapes import keys
@@ -187,10 +188,8 @@ class ReleaseItem:
 
 def release_item(item: OperatorDeployment) -> ReleaseItem:
     """Keep which release a Deployment is of."""
-    meta, status = item.metadata, item.status
-    component = operator_of(meta.labels.get(NAME, ""))
-    wanted = 1 if item.spec.replicas is None else item.spec.replicas
-    counts = {status.replicas, status.updated_replicas, status.available_replicas}
+    meta = item.metadata
+    component = operator_of(meta.labels.get(NAME, "")) if OWNER not in meta.labels else None
     facts = (
         Release(
             component=component,
@@ -198,7 +197,7 @@ def release_item(item: OperatorDeployment) -> ReleaseItem:
             chart="" if meta.labels.get(NAME, "") == CHARTS[component] else foreign.line(meta.labels.get(NAME, "")),
             name=foreign.line(meta.annotations.get(RELEASE_NAME, "")),
             namespace=foreign.line(meta.annotations.get(RELEASE_NAMESPACE, "") or meta.namespace),
-            is_up=status.observed_generation >= meta.generation and counts == {wanted},
+            is_up=item.is_rolled_out,
         )
         if component is not None
         else None

@@ -1,0 +1,33 @@
+"""An operator with its releases: those that run, what says which are wanted, and what OLM would install.
+
+Law of this file: whoever looks, once or all the time, reads releases here. Tests:
+tests/adapters/kube/test_release_items.py, test_olm_items.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+from seatrial.adapters.kube.reading import operator_items, table
+from seatrial.adapters.kube.reading.followers import olm
+from seatrial.adapters.kube.streams.row import Row
+from seatrial.core.model.seen.operators import OperatorFacts
+
+ROWS: Final[tuple[Row[Any, Any], ...]] = (table.DEPLOYMENTS, table.APPLICATIONS, table.HELM_RELEASES, *table.OLM)
+"""All that is read of releases."""
+Found: TypeAlias = Callable[[Row[Any, Any]], Iterable[Any]]
+"""What is seen of a row."""
+
+
+def with_releases(operator: OperatorFacts, found: Found) -> OperatorFacts:
+    """The operator with the releases that run, and what says which are wanted."""
+    csvs = tuple(found(table.CSVS))
+    released = (item.facts for item in found(table.DEPLOYMENTS) if item.facts is not None)
+    held = (item.holder for row in (table.APPLICATIONS, table.HELM_RELEASES) for item in found(row) if item.holder)
+    return operator_items.with_releases(
+        operator,
+        (*released, *olm.releases_of(found(table.OWNED_DEPLOYMENTS), csvs)),
+        held,
+        olm.subscriptions_of(found(table.SUBSCRIPTIONS), found(table.INSTALL_PLANS), csvs),
+    )
