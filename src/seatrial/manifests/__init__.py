@@ -50,9 +50,9 @@ def rbac(
     To ask jobs to save their work it has to patch their pods, which is granted where they run (`checkpoint_namespaces`)
     and nowhere else. A controller that audits (`has_audits`) lists more than it watches. To suspend Workloads of Kueue
     (`has_kueue`) it has to see and patch them. One whose rollouts bring releases of operators (`has_releases`) sees the
-    operators' Deployments, and may write what deploys them. Where OLM installs them (`has_olm`) it sees what OLM says of
-    them, and may approve an InstallPlan. Those that move the network driver (`has_network`) need rights where the
-    Network Operator runs.
+    operators' Deployments, and may write what deploys them. Where OLM installs them (`has_olm`) it sees what OLM says,
+    and may approve an InstallPlan. Those that move the network driver (`has_network`) need rights where the Network
+    Operator runs.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     asking = _read("rbac-checkpoint.yaml")
