@@ -47,6 +47,7 @@ from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.seen.subscriptions import Plan, Subscription
+from seatrial.core.model.seen.work import WorkSeen
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.model.troubles import Symptom, Trouble
@@ -611,7 +612,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
-    HoldCode.LEFT_OPEN: (attritive(waiting(pods=TWO_JOBS)), ATTRITIVE),
+    HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=TWO_JOBS)), work=WorkSeen(waiting=((1, 1),))), ATTRITIVE),
     HoldCode.GIVEN_BACK: (attritive(waiting(pods=ONE_JOB, record={"returned_at": 990.0})), ATTRITIVE),
     HoldCode.UNIT_UNFIT: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1, is_skipped=True)), UNITED),
     HoldCode.UNIT_INCOMPLETE: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1)), UNITED),

@@ -1017,6 +1017,13 @@ CASES = [
         a_decision(RETOOLED),
         (Breach(promise="aside", subject="n1", detail="RestartPod while the SR-IOV operator is at work"),),
     ),
+    # until when
+    Case(
+        "a node is closed for its jobs, and its rollout waits for none",
+        a_snapshot(VISITED, admitted=N1),
+        a_decision(holds=(hold("n1", HoldCode.CLOSED_AHEAD, jobs=1, idle=0, limit=8),)),
+        (Breach(promise="until_when", subject="n1", detail="closed for its jobs, and nobody waits for them"),),
+    ),
     # one cordon
     Case("a visit that was for monitors closes its node", a_snapshot(opened(MONITORED), admitted=N1), closing_of(None)),
     Case(

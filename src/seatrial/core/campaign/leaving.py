@@ -55,6 +55,7 @@ NO_MATTER: Final = frozenset(
         HoldCode.NETWORK_DELEGATED,
         HoldCode.NETWORK_UNSEEN,
         HoldCode.DRA_BY_OPERATOR,
+        HoldCode.ATTRITION_DELEGATED,
         HoldCode.KUEUE_UNSEEN,
     }
 )
