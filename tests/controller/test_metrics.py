@@ -15,6 +15,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.rollouts import Cost
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
@@ -150,6 +151,18 @@ def test_what_it_costs_is_told_where_we_move_the_nodes_and_not_where_others_do(w
     assert watched.samples()["seatrial_lost_gpu_seconds"] == 0
     watched.take(a_pass(replace(a_busy_fleet(), operator=builders.an_operator(is_auto_upgrading=True))))
     assert "seatrial_lost_gpu_seconds" not in watched.samples()
+
+
+def test_by_attrition_what_it_costs_is_told_by_cause(watched: Watched) -> None:
+    fleet = a_busy_fleet()
+    cost = Cost(idle_gpu_seconds=3.0, thrown_gpu_seconds=2.0, reload_gpu_seconds=1.0, evictions=4)
+    watched.take(a_pass(replace(fleet, rollout=replace(fleet.rollout, cost=cost))))
+    told = watched.samples()
+    assert told['seatrial_attrition_gpu_seconds{cause="idle"}'] == 3
+    assert told['seatrial_attrition_gpu_seconds{cause="thrown-away"}'] == 2
+    assert told['seatrial_attrition_gpu_seconds{cause="reload"}'] == 1
+    assert told["seatrial_attrition_evicted_jobs"] == 4
+    assert told["seatrial_attrition_evicting_gpu_seconds"] == 0
 
 
 def is_about_a_rollout(name: str) -> bool:

@@ -60,7 +60,7 @@ from seatrial.core.model.seen.marks import NEIGHBOURS, Place
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord, Taken
 from seatrial.core.model.seen.operands import Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, ValidatorPod
-from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.rollouts import Admission, Cost, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
 from seatrial.core.movers import driver_manager
@@ -304,6 +304,13 @@ LEDGER: Final = RolloutRecord(
     ),
     summarised_at=AT,
     lost_gpu_seconds=12.5,
+    cost=Cost(
+        idle_gpu_seconds=1.5,
+        thrown_gpu_seconds=2.5,
+        reload_gpu_seconds=3.5,
+        evictions=4,
+        evicting_gpu_seconds=5.5,
+    ),
     rebuffs=((FIRST, Rebuff(at=AT, count=3, code="failed", detail="denied")),),
     attentive_since=AT - 1,
     generation=1,

@@ -19,7 +19,7 @@ from seatrial.core.model.policy import Attrition, Share
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod
-from seatrial.core.words import explain
+from seatrial.core.words import accounts, explain
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
@@ -180,6 +180,20 @@ def test_a_gang_is_closed_and_leaves_as_one() -> None:
     busy.play(5)
     assert sorted(busy.evicted) == ["gang-n1", "gang-n2"]
     assert busy.record.phase is RolloutPhase.DONE
+
+
+def test_what_it_cost_is_told_by_cause_and_beside_what_evictions_would_have_cost() -> None:
+    gang = {name: [a_job("gang", name)] for name in ("n1", "n2")}
+    busy = Busy({**gang, "n3": [a_job("j3", "n3")]}, way=Attrition(deadline_seconds=4 * HOUR))
+    busy.ends(1, "j3")
+    busy.play(5)
+    cost = busy.world.rollout.cost
+    assert cost is not None
+    assert cost.evictions == 1, "a gang counts once"
+    assert cost.thrown_gpu_seconds == 16 * (1800 + 600), "half an hour of work and ten minutes until it goes on"
+    assert cost.evicting_gpu_seconds == 24 * (1800 + 600), "what nobody threw away of n3 is spared"
+    assert 3 * 8 * 200 < cost.reload_gpu_seconds < 3 * 8 * 600
+    assert "1 job evicted; to evict all would have cost 16.0" in accounts.by_cause(cost)
 
 
 def test_an_abort_gives_closed_nodes_back() -> None:

@@ -24,6 +24,7 @@ from seatrial.core.deciding.measures import Figures, Meter
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.rollouts import Cost
 from seatrial.core.survey.audit.auditing import Audit
 from seatrial.core.survey.audit.findings import FindingKind
 from seatrial.ports import Outcome, Result
@@ -218,6 +219,23 @@ class Metrics:
         ):
             if value is not None:
                 yield GaugeMetricFamily(name, meaning, value=value)
+        if figures.cost is not None:
+            yield from _by_attrition(figures.cost)
+
+
+def _by_attrition(cost: Cost) -> Iterator[GaugeMetricFamily]:
+    """What a rollout by attrition has cost, by cause, and what evictions would have."""
+    causes = (
+        ("idle", cost.idle_gpu_seconds),
+        ("thrown-away", cost.thrown_gpu_seconds),
+        ("reload", cost.reload_gpu_seconds),
+    )
+    meaning = "What a rollout by attrition has cost until its ledger was last written, by cause."
+    yield _by_label("seatrial_attrition_gpu_seconds", meaning, "cause", causes)
+    meaning = "Jobs that were evicted by attrition; a gang counts once."
+    yield GaugeMetricFamily("seatrial_attrition_evicted_jobs", meaning, value=cost.evictions)
+    meaning = "What it would have cost to evict each job when its node was closed."
+    yield GaugeMetricFamily("seatrial_attrition_evicting_gpu_seconds", meaning, value=cost.evicting_gpu_seconds)
 
 
 def _audited(audit: Audit, at: Instant) -> Iterator[GaugeMetricFamily]:

@@ -91,7 +91,8 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     )
     look_at = terms.look_at(holds) if terms is not None else None
     shown = summary.summed_up(replace(seen, nodes=nodes), holds, stop, intent, course, kept)
-    writing, ask_again_at = summary.write_rollout(seen, admitted.ledger, shown, now, course.written)
+    cost = book.cost(seen, admitted, now)
+    writing, ask_again_at = summary.write_rollout(seen, admitted.ledger, shown, now, course.written, cost)
     if keeping or (leaving.is_leaving(seen, intent) and not seen.is_guarded):
         writing = ()  # both are bound to the same version of the rollout, and one that goes is not written to
     return Decision(

@@ -90,7 +90,7 @@ def plain(record: RolloutRecord) -> RolloutRecord:
     if campaign is not None:
         begun = tuple(turn for turn in campaign.history if turn.phase is RolloutPhase.WAVING)[:1]
         campaign = replace(campaign, history=tuple(replace(turn, why="") for turn in begun))
-    return replace(record, summary=None, summarised_at=0.0, lost_gpu_seconds=0.0, campaign=campaign)
+    return replace(record, summary=None, summarised_at=0.0, lost_gpu_seconds=0.0, cost=None, campaign=campaign)
 
 
 def why_wrong(

@@ -24,7 +24,7 @@ from seatrial.core.model.gates.exposed import RATIOS, Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.rollouts import Admission, Cost, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
 from seatrial.core.words import explain
 
@@ -227,6 +227,7 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         ),
         summarised_at=AT,
         lost_gpu_seconds=28800.125,
+        cost=Cost(idle_gpu_seconds=1.5, reload_gpu_seconds=2.5, evictions=3),
         rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
         attentive_since=AT,
         generation=3,
@@ -267,6 +268,13 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             ],
             "summarisedAt": AT_TEXT,
             "lostGpuSeconds": 28800.125,
+            "cost": {
+                "idleGpuSeconds": 1.5,
+                "thrownGpuSeconds": 0.0,
+                "reloadGpuSeconds": 2.5,
+                "evictions": 3,
+                "evictingGpuSeconds": 0.0,
+            },
             "attentiveSince": AT_TEXT,
             "observedGeneration": 3,
             "turnedDown": [

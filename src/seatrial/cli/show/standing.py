@@ -20,6 +20,7 @@ from seatrial.core.deciding.measures import has_waiting_operands
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few, number_of
+from seatrial.core.words import accounts
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -151,6 +152,8 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None) -
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:
         yield f"Cost      {lost:,.1f} GPU-hours so far"
+    if seen.rollout.cost is not None:
+        yield f"          {accounts.by_cause(seen.rollout.cost)}"
     done, total = done_of(sight)
     yield f"Done      {done}/{total}"
     for word, names in zip(("failed", "left out"), left_behind(sight), strict=True):

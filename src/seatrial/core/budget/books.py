@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.budget import capacity, losses, order, units
-from seatrial.core.budget.attrition import booking
+from seatrial.core.budget.attrition import account, booking
 from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.capacity import Admitted, Budget
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import of_each
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
-from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.rollouts import Admission, Cost
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node import clearing
 from seatrial.core.node.writing import Orders, Step
@@ -60,6 +61,18 @@ class Book:
             attrition=standing,
             given_back=given_back,
         )
+
+    def cost(self, seen: Snapshot, admitted: Admitted, now: Instant) -> Cost | None:
+        """What the rollout has cost by cause when this ledger is written; as it stands where nothing is counted."""
+        pages = self._pages
+        if pages is None:
+            return seen.rollout.cost
+        cost = account.cost_of(seen, now)
+        if not admitted.taken and not admitted.closed:
+            return cost
+        view = pages.view(admitted.closed)
+        cost = account.with_evicted(cost, admitted.taken, view, self.nodes)
+        return account.with_closed(cost, admitted.closed, view, self.nodes)
 
     def frozen(self, intent: Intent) -> list[Hold]:
         """What nodes cost that stay closed in a pause; nothing where none does."""

@@ -91,6 +91,9 @@ class Admitted:
 
     ledger: tuple[Admission, ...]
     holds: tuple[Hold, ...]
+    taken: tuple[str, ...] = ()
+    """By attrition: who of those at work is emptied now, and who is closed now."""
+    closed: tuple[str, ...] = ()
 
 
 def budget_of(

@@ -28,6 +28,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.policy import Limits
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Cost
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mode_of, mover_of, mover_seen
 
@@ -62,6 +63,8 @@ class Figures:
     """Nodes whose operands wait for their turn: while there is one, the GPU Operator says notReady, as it should."""
     lost_gpu_seconds: float | None = None
     """What the rollout had cost when its ledger was last written; None where others move the nodes: nobody counts."""
+    cost: Cost | None = None
+    """The same by cause, where nodes are taken by attrition."""
     phases: Mapping[RolloutPhase, int] = field(default_factory=dict)
     """1 for the phase of the campaign, 0 for every other; empty without a campaign."""
     baked_seconds: float | None = None
@@ -121,6 +124,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         holds={code: codes[code] for code in HoldCode},
         operands_waiting_count=sum(has_waiting_operands(node.facts) for node in seen.nodes.values()),
         lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mover.counts_losses else None,
+        cost=seen.rollout.cost,
         phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
         baked_seconds=record.baked_seconds if record is not None else None,
         bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,

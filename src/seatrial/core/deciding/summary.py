@@ -25,7 +25,7 @@ from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase
-from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.rollouts import Admission, Cost, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.progress import Progress
@@ -59,6 +59,7 @@ def write_rollout(
     summary: Summary,
     now: Instant,
     campaign: CampaignRecord | None = None,
+    cost: Cost | None = None,
 ) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
     """The ledger at once when it changed; the summary with it, or by itself as often as its news is worth."""
     before = seen.rollout
@@ -75,6 +76,7 @@ def write_rollout(
         summary=summary,
         summarised_at=now,
         lost_gpu_seconds=losses.lost_gpu_seconds(seen, now),
+        cost=cost,
         rebuffs=tuple(sorted(seen.rebuffs.items()))[:REBUFFS_MAX],
         attentive_since=seen.attentive_since,
         campaign=campaign,

@@ -24,6 +24,7 @@ from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Spoken
 from seatrial.core.model.gates.gate import READINESS, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.rollouts import Cost
 from seatrial.core.text.names import number_of
 from seatrial.core.text.spans import span
 
@@ -211,3 +212,18 @@ def _counted(number: float, unit: str) -> str:
 
 def _capital(text: str) -> str:
     return text if text[:1] != "s" or not text.startswith("somebody") else f"S{text[1:]}"
+
+
+def by_cause(cost: Cost) -> str:
+    """What a rollout by attrition has cost, in one line."""
+    idle, thrown, reload, would = (
+        f"{seconds / 3600:,.1f}"
+        for seconds in (
+            cost.idle_gpu_seconds,
+            cost.thrown_gpu_seconds,
+            cost.reload_gpu_seconds,
+            cost.evicting_gpu_seconds,
+        )
+    )
+    jobs = number_of(cost.evictions, "job")
+    return f"idle {idle}, thrown away {thrown}, reload {reload}; {jobs} evicted; to evict all would have cost {would}"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from seatrial.adapters.kube.shapes.model import Model as Model
-from seatrial.adapters.kube.shapes.proof_models import ComparedEntry, ExposedEntry, GateEntry, SuiteEntry
+from seatrial.adapters.kube.shapes.proof_models import ComparedEntry, CostEntry, ExposedEntry, GateEntry, SuiteEntry
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -459,6 +459,7 @@ class RolloutStatus(Model, frozen=True):
     holds: dict[str, int] = {}
     summarised_at: str = ""
     lost_gpu_seconds: float = 0.0
+    cost: CostEntry | None = None
     attentive_since: str = ""
     turned_down: tuple[TurnedDown, ...] = ()
     observed_generation: int = 0

@@ -97,3 +97,11 @@ class LeftOutEntry(Model, frozen=True):
 class SuiteEntry(Model, frozen=True, omit_defaults=True):
     image: str
     left_out: tuple[LeftOutEntry, ...] = ()
+
+
+class CostEntry(Model, frozen=True):
+    idle_gpu_seconds: float = 0.0
+    thrown_gpu_seconds: float = 0.0
+    reload_gpu_seconds: float = 0.0
+    evictions: int = 0
+    evicting_gpu_seconds: float = 0.0

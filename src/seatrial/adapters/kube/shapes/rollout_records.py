@@ -25,7 +25,7 @@ from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places,
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.rollouts import Admission, Cost, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
 from seatrial.core.words import conditions
 
@@ -42,6 +42,11 @@ WAVING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutP
 
 def _admission(entry: models.AdmissionEntry) -> Admission:
     return Admission(node=entry.node, attempt=entry.attempt, is_ahead=entry.ahead)
+
+
+def _cost_entry(cost: Cost) -> dict[str, Any]:
+    written: dict[str, Any] = msgspec.to_builtins(msgspec.convert(cost, proof_models.CostEntry, from_attributes=True))
+    return written
 
 
 def _admission_entry(admission: Admission) -> dict[str, Any]:
@@ -67,6 +72,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         summary=summary if status.state else None,
         summarised_at=_instant_or_never(status.summarised_at),
         lost_gpu_seconds=status.lost_gpu_seconds,
+        cost=msgspec.convert(status.cost, Cost, from_attributes=True) if status.cost is not None else None,
         rebuffs=tuple((entry.subject, _read_rebuff(entry)) for entry in status.turned_down),
         attentive_since=_instant_or_never(status.attentive_since),
         campaign=_read_campaign(status.campaign) if status.campaign is not None else None,
@@ -150,6 +156,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         "nodesWaiting": [_written_waiting(each) for each in summary.waiting],
         "summarisedAt": text_of(record.summarised_at),
         "lostGpuSeconds": record.lost_gpu_seconds,
+        **({"cost": _cost_entry(record.cost)} if record.cost is not None else {}),
         "attentiveSince": text_of(record.attentive_since),
         "turnedDown": [
             {

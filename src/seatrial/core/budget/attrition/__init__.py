@@ -6,7 +6,7 @@
     evicting    whom to evict, and when                urgency     how willing, as the deadline comes nearer
     turn        the rules in their order               clock       the time until the deadline
     terms       what a pass goes by                    seeing      what the rules look at, from what is seen
-    booking     the ledger: closed alone, or taken
+    booking     the ledger: closed alone, or taken     account     what it has cost so far, by cause
 
 Law of this room: a guess costs time, never a promise; every act has a reason with both costs in it.
 """

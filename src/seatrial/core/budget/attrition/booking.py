@@ -165,7 +165,13 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     let_in = capacity.admit(names, wish, ledger, joined, asking.coming, asking.unfit, tell=tell)
     asked = {*names, *closing}
     left = () if has_failed else _left([name for name in busy if name not in asked], view, pages)
-    return Admitted(ledger=let_in.ledger, holds=(*let_in.holds, *left, *_too_large(view, pages)))
+    gone = {each.node for each in let_in.ledger if not each.is_ahead}
+    return Admitted(
+        ledger=let_in.ledger,
+        holds=(*let_in.holds, *left, *_too_large(view, pages)),
+        taken=tuple(sorted(name for name in gone & pages.ahead if view.nodes[name].jobs)),
+        closed=tuple(closing),
+    )
 
 
 def _acts(view: View, terms: Terms) -> list[Act]:

@@ -68,6 +68,22 @@ class Rebuff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a rollout by attrition has cost, by cause, and what to evict everybody at once would have cost."""
+
+    idle_gpu_seconds: float = 0.0
+    """GPUs that nobody held on closed nodes, while a pod waited that would have fit."""
+    thrown_gpu_seconds: float = 0.0
+    """Work that evictions threw away, and the time until it went on."""
+    reload_gpu_seconds: float = 0.0
+    """GPUs of nodes that were emptied and upgraded."""
+    evictions: int = 0
+    """Jobs that had to start again; a gang counts once."""
+    evicting_gpu_seconds: float = 0.0
+    """What it would have cost to evict each job when its node was closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutRecord:
     """The status of the GPURollout. `admitted` is the ledger: changed by compare-and-set only."""
 
@@ -79,6 +95,8 @@ class RolloutRecord:
     """When it was written."""
     lost_gpu_seconds: float = 0.0
     """What the rollout had cost by then; losses.py has the rule."""
+    cost: Cost | None = None
+    """The same by cause, where nodes are taken by attrition; account.py has the rule."""
     rebuffs: tuple[tuple[str, Rebuff], ...] = ()
     """Writes that were turned down, by subject: so that `seatrial why` knows what the controller knows."""
     attentive_since: Instant = 0.0
