@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -36,7 +36,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.known import by, those
-from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
+from seatrial.core.model.policy import NO_LIMITS, Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.node import closing, phases
@@ -132,7 +132,9 @@ def scope_of(
     name: str, source: Policy | Domain, total: int, unavailable: AbstractSet[str], moving: AbstractSet[str]
 ) -> Scope:
     """A set of `total` nodes with its limits, and what is spent of them."""
-    limits = source.limits if isinstance(source, Policy) else _floor(source)
+    limits = source.limits if isinstance(source, Policy) else NO_LIMITS
+    if isinstance(source, Domain) and source.unavailable_max is not None:
+        limits = replace(limits, unavailable_max=source.unavailable_max)
     return Scope(
         name=name,
         # 0 means no limit of its own, and a set cannot have more nodes under way than it has nodes.
@@ -141,10 +143,6 @@ def scope_of(
         unavailable=unavailable,
         under_way=moving,
     )
-
-
-def _floor(domain: Domain) -> Limits:
-    return Limits(parallel_max=0, unavailable_max=domain.unavailable_max or NO_LIMITS.unavailable_max)
 
 
 class Place(NamedTuple):
