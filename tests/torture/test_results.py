@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from bench import torture
-
 from seatrial_lab.torture.drawing import Schedule, draw
 from seatrial_lab.torture.judging import Asked
 from seatrial_lab.torture.seeds import Played, _crashes
