@@ -73,12 +73,14 @@ MANAGERS = {"kustomization": "kustomize-controller", "helm-release": "helm-contr
 
 
 @contextmanager
-def flux_stage(plane: ControlPlane, folder: Path, prefix: str, *, gates: str = "") -> Iterator[FluxStage]:
+def flux_stage(
+    plane: ControlPlane, folder: Path, prefix: str, *, gates: str = "", has_releases: bool = False
+) -> Iterator[FluxStage]:
     """A fleet, a repository, our controller, and Flux."""
     controller_process.install(plane)
     with (
         Flux.start(plane, gates=gates) as flux,  # first: who is not there when our controller looks is seen later
-        light_stage(plane, folder, prefix) as stage,
+        light_stage(plane, folder, prefix, has_releases=has_releases) as stage,
         GitServer(root=folder) as server,
     ):
         yield FluxStage(stage=stage, flux=flux, server=server)
