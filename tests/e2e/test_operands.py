@@ -86,6 +86,7 @@ def pods(stage: Stage) -> dict[tuple[str, str], tuple[str, str]]:
         for each in found
         if each["metadata"].get("labels", {}).get("app") in (*APPS, "nvidia-driver-daemonset")
         and "deletionTimestamp" not in each["metadata"]
+        and "nodeName" in each["spec"]
     }
 
 

@@ -39,8 +39,8 @@ MARK: Final = "zqx"
 NAMES: Final = frozenset({
     "name", "namespace", "uid", "resourceVersion", "nodeName", "node", "host", "hostname", "image", "kind",
     "driver", "controller", "owner", "reportingInstance", "creationTimestamp", "deletionTimestamp",
-    "lastTransitionTime", "lastTimestamp", "eventTime", "lastObservedTime", "startedAt", "finishedAt", "time",
-    "renewTime", "expiry", "manager", "operation", "subresource", "finalizers", "type", "status", "reason",
+    "lastTransitionTime", "lastTimestamp", "eventTime", "lastObservedTime", "startTime", "startedAt", "finishedAt",
+    "time", "renewTime", "expiry", "manager", "operation", "subresource", "finalizers", "type", "status", "reason",
     "phase", "state", "osImage", "kernelVersion", "kubeletVersion", "containerRuntimeVersion", "bootID",
     "resourceClaimName", "runtimeClassName", "requestorID", "additionalRequestors", "version", "channel",
     "installPlanApproval", "firmwareVersion", "kernelModuleType", "string", "app", "component", "maxUnavailable",

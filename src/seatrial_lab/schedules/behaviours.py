@@ -29,6 +29,7 @@ from seatrial.sim.neighbours import REMOVED
 from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, GateFate
 from seatrial.sim.reactions import REACTIONS
+from seatrial.sim.releases import INSTALLED
 from seatrial.sim.upgrade_controller import STEERED
 from seatrial.sim.world import DELAYS, OUTSIDE_DELAYS, Delay
 
@@ -87,6 +88,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             (FOLLOWED, "The operator gives the DaemonSets of a resource the version that it carries."),
             (STEERED, "NVIDIA's controller marks a node, starts it, or ends its work."),
             (PROBED, "A gate's Job comes to its end, and says what it found."),
+            (INSTALLED, "OLM installs a release whose plan somebody has approved."),
             (REMOVED, "An autoscaler removes a node that is cordoned, used by nobody and not spared."),
         )
     },
