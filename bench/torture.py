@@ -165,8 +165,9 @@ def _keep(args: argparse.Namespace, about: dict[str, Any], played: Played) -> No
         "without": not played.schedule.blows,
         "machine": about,
     }
+    text = json.dumps(line).replace(tempfile.gettempdir(), "…")  # a last word may name a file of the stage
     with args.results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(text + "\n")
 
 
 def _kept(results: Path, commit: str) -> list[dict[str, Any]]:

@@ -57,6 +57,23 @@ def test_an_image_alone_takes_what_the_impact_of_a_plan_says(component: Componen
     assert any("under a cordon" in row.action for row in impact.rows) is (needed is Takes.CORDON)
 
 
+@pytest.mark.parametrize(
+    ("component", "operand", "needed"),
+    [
+        (Component.MOFED, Operand.NETWORK_DRIVER, Takes.DRAIN),
+        (Component.DRA_DRIVER, Operand.DRA_PLUGIN, Takes.CORDON),
+    ],
+)
+def test_what_others_bring_takes_what_the_impact_of_a_plan_says(
+    component: Component, operand: Operand, needed: Takes
+) -> None:
+    visit = VISITS[operand]
+    assert (COMPONENTS[operand], visit.takes) == (component, needed)
+    impact = alone(component)
+    assert visit.action in {row.action for row in impact.rows}
+    assert set(visit.loses) <= set(impact.loses)
+
+
 WHOLE = {**EXPECTED, Component.GPU_OPERATOR: Takes.CORDON}
 """An operator's release moves them all; where GPUs are shared by MPS it takes more, which is told there."""
 DOES = {

@@ -68,7 +68,7 @@ def url(ground: FluxStage) -> Iterator[str]:
 def stage(ground: FluxStage, url: str) -> Iterator[LightStage]:
     """A story begins with the old release, which Flux has brought."""
     opened = ground.opened()
-    opened.commit("The operator", **{DECLARED: declared(url)})
+    opened.commit("The operator", **{DECLARED: f"# Story {opened.story}.\n{declared(url)}"})
     with ground.kustomization(interval=OFTEN):
         opened.wait(lambda: release_stage.released(opened) == BEFORE, "Flux to bring the old release")
         yield opened
@@ -76,3 +76,7 @@ def stage(ground: FluxStage, url: str) -> Iterator[LightStage]:
 
 def test_a_release_comes_back_through_flux(stage: LightStage) -> None:
     release_stage.comes_back(stage, "release-back")
+
+
+def test_a_release_goes_through_flux(stage: LightStage) -> None:
+    release_stage.goes_through(stage, "release-through")

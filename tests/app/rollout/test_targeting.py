@@ -69,6 +69,13 @@ def test_a_release_that_is_not_what_production_runs_is_taken_and_brings_its_oper
     assert read(matrix=str(tmp_path / FILE)).beside == (("gpu_operator", "v25.10.0"),)
 
 
+def test_the_network_driver_of_an_entry_is_a_rollout_of_its_own_and_the_dra_driver_goes_along(tmp_path: Path) -> None:
+    now = '"580.95.05"\n    mofed: 24.10-0.7.0.0\n    dra_driver: 25.8.0\n'
+    text = a_matrix(more="    mofed: 25.04-0.6.0.0\n    dra_driver: 25.12.0\n").replace('"580.95.05"\n', now)
+    (tmp_path / FILE).write_text(text)
+    assert read(matrix=str(tmp_path / FILE)).beside == (("dra_driver", "25.12.0"),)
+
+
 def test_without_a_matrix_operands_are_those_that_were_named_and_they_are_judged_too() -> None:
     found = read(driver="580.105.08", component=(("container_toolkit", "v1.18.1"),))
     assert found.beside == (("container_toolkit", "v1.18.1"),)

@@ -250,16 +250,16 @@ def _beside(entry: Entry, production: Entry) -> tuple[tuple[str, str], ...]:
     """What an entry has in another version than production, as far as a rollout can publish it.
 
     A release is one where production names another; it brings the operands of the GPU Operator, so that they are not
-    named beside it.
+    named beside it. The network driver is a rollout of its own, unless somebody names it.
     """
     from seatrial.core.compat.matrix import OPERANDS, Component
-    from seatrial.core.model.seen.operands import ASKED
+    from seatrial.core.model.seen.operands import FIELDS
     from seatrial.core.model.seen.releases import CHARTS
 
     released = [each for each in CHARTS if production.stack[each] is not None]
     moving = [each for each in released if entry.stack[each] and entry.stack.differs(production.stack, each)]
     brought = OPERANDS if Component.GPU_OPERATOR in moving else ()
-    named = (*released, *(each for each in ASKED if each not in brought))
+    named = (*released, *(each for each in FIELDS if each not in brought))
     values = ((component, entry.stack[component]) for component in named)
     return tuple(
         (component.value, value.text)
