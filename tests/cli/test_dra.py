@@ -119,7 +119,7 @@ async def test_a_dry_run_says_what_would_go(tmp_path: Path, capsys: pytest.Captu
 async def test_a_deadline_that_passes_has_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cluster = DraCluster("n1")
     cluster.is_restarting = False
-    code = await call(cluster, tmp_path, "reroll", "--stability", "0s", "--deadline", "1s")
+    code = await call(cluster, tmp_path, "reroll", "--stability", "0s", "--deadline", "3s")
     assert code == ExitCode.TIMEOUT
     assert "n1: rerolling, " in capsys.readouterr().out
 
