@@ -47,7 +47,9 @@ def with_operands(facts: NodeFacts, operands: Iterable[tuple[Operand, str]], at:
 def with_validator(facts: NodeFacts, validator: ValidatorPod | None) -> NodeFacts:
     """A node with this validator, wherever it is looked at."""
     return replace(
-        facts, validator=validator, operands=tuple(_as_validator(each, validator) for each in facts.operands)
+        facts,
+        validator=validator,
+        operands=tuple(_as_seen(each, Operand.VALIDATOR, validator) for each in facts.operands),
     )
 
 
@@ -56,37 +58,22 @@ def with_plugin(facts: NodeFacts, plugin: DraPlugin | None) -> NodeFacts:
     operands = facts.operands
     if plugin is None:
         operands = tuple(each for each in operands if each.operand is not Operand.DRA_PLUGIN)
-    return replace(facts, dra=plugin, operands=tuple(_as_plugin(each, plugin) for each in operands))
+    return replace(facts, dra=plugin, operands=tuple(_as_seen(each, Operand.DRA_PLUGIN, plugin) for each in operands))
 
 
-def _as_plugin(seen: OperandSeen, plugin: DraPlugin | None) -> OperandSeen:
-    if seen.operand is not Operand.DRA_PLUGIN or seen.pod is None or plugin is None:
+def _as_seen(seen: OperandSeen, operand: Operand, found: ValidatorPod | DraPlugin | None) -> OperandSeen:
+    """An operand as its pod is seen in its other place."""
+    if seen.operand is not operand or seen.pod is None or found is None:
         return seen
     pod = replace(
         seen.pod,
-        namespace=plugin.namespace,
-        name=plugin.name,
-        uid=plugin.uid,
-        is_ready=plugin.is_ready,
-        is_terminating=plugin.is_terminating,
+        namespace=found.namespace,
+        name=found.name,
+        uid=found.uid,
+        is_ready=found.is_ready,
+        is_terminating=found.is_terminating,
     )
-    if plugin.uid != seen.pod.uid:  # another pod is of the newest template
-        pod = replace(pod, revision=seen.wanted, version=seen.version)
-    return replace(seen, pod=pod)
-
-
-def _as_validator(seen: OperandSeen, validator: ValidatorPod | None) -> OperandSeen:
-    if seen.operand is not Operand.VALIDATOR or seen.pod is None or validator is None:
-        return seen
-    pod = replace(
-        seen.pod,
-        namespace=validator.namespace,
-        name=validator.name,
-        uid=validator.uid,
-        is_ready=validator.is_ready,
-        is_terminating=validator.is_terminating,
-    )
-    if validator.uid != seen.pod.uid:  # another pod is of the newest template
+    if found.uid != seen.pod.uid:  # another pod is of the newest template
         pod = replace(pod, revision=seen.wanted, version=seen.version)
     return replace(seen, pod=pod)
 
