@@ -34,6 +34,8 @@ from seatrial_lab.torture.table import Mode
 EVERY_SECONDS = 5.0
 PARALLEL = 25
 ROLLOUT_SECONDS = 600.0
+LEASE_SECONDS = 60
+"""One process leads for the whole time, however busy the machine is with something else."""
 LEAST: dict[str, float] = {"memory_mib": 6.0, "open_files": 6.0, "threads": 4.0, "tasks": 6.0}
 """By how much each may climb whatever its mean is."""
 
@@ -87,7 +89,10 @@ def main() -> int:
 def soak(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Rollouts until the time is over."""
     schedule = Schedule(seed=0, mode=Mode.DIRECT, end=End.DONE, has_git=False, blows=(), only="soak")
-    with staged(folder / "stage", Mode.DIRECT, node_count=args.nodes) as stage, stage.opened(schedule) as play:
+    with (
+        staged(folder / "stage", Mode.DIRECT, node_count=args.nodes) as stage,
+        stage.opened(schedule, lease_seconds=LEASE_SECONDS) as play,
+    ):
         play.controller.start()
         samples = Samples(pid=play.controller.pid, folder=play.folder)
         until, count, writes = time.monotonic() + args.minutes * 60, 0, play.way.write_count

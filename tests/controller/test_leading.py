@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.lease import Leadership
 from seatrial.controller import leading
 
 
@@ -33,3 +34,16 @@ def test_a_standby_gives_up_only_when_somebody_has_to_mend_something(error: erro
 )
 def test_a_standby_outlives_what_passes(error: errors.ClusterError) -> None:
     assert not leading.is_ours_to_mend(error)
+
+
+@pytest.mark.parametrize(
+    ("holder", "is_us", "error", "why"),
+    [
+        ("seatrial-1", False, refused(409), "seatrial-1 leads by now"),
+        ("seatrial-0", True, errors.ClusterUnavailable("the API server does not answer", "wait"), "does not answer"),
+        ("seatrial-0", True, None, "no renewal was answered within 10 s"),
+    ],
+)
+def test_who_loses_the_lease_says_why(holder: str, *, is_us: bool, error: errors.ClusterError | None, why: str) -> None:
+    standing = Leadership(holder=holder, is_us=is_us, seconds_left=0.0, transition_count=1, last_error=error)
+    assert why in str(leading.lost(standing, leading.timing_of(15)))

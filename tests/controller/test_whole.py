@@ -255,7 +255,7 @@ async def test_who_loses_the_lease_ends_and_leaves_it_to_whoever_has_it(stage: S
         stage.cluster.put(f"{LEASES}/{LEASE}", a_lease("somebody-else"))
         await stage.until(lambda: len(stage.asked_for_the_lease()) > asked)  # once more, and in vain
         stage.cluster.put(f"{keys.NODES}/n3", objects.a_node("n3"))  # a pass is due
-        with pytest.raises(LeaseLost, match="start it again to stand by"):
+        with pytest.raises(LeaseLost, match=r"lost \(somebody-else leads by now\), so this controller stops"):
             await task
     assert stage.holder == "somebody-else"
 

@@ -35,7 +35,7 @@ EACH_KIND = [pytest.param(kind, marks=pytest.mark.long if drivers else ()) for k
 """As fixtures take them: one kind in every run of the tests, the others are played by `make stories`."""
 PUBLISHED, MATRIX = repositories.PUBLISHED, repositories.MATRIX
 make_remote, matrix_of = repositories.make_remote, repositories.matrix_of
-LEASE_SECONDS = 12
+LEASE_SECONDS = 20
 TIMEOUT_SECONDS = 150.0
 Follow: TypeAlias = Callable[[ControlPlane, Place], AbstractContextManager[Engine]]
 """Has a real engine bring the published folder into the cluster."""

@@ -21,7 +21,7 @@ import pytest
 from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import controller_process, waiting
-from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.controller_process import PATIENT_SECONDS, ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers
 from seatrial_lab.testbed.nodes.fleet import Fleet
@@ -280,6 +280,7 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         components: Mapping[str, str] | None = None,
         pages: str = "",
         arguments: Sequence[str] = (),
+        lease_seconds: int = PATIENT_SECONDS,
         **spec: Any,
     ) -> Iterator[Stage]:
         (running,) = set(fleet.driver_versions().values())
@@ -287,7 +288,9 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         wanted = target or other
         limits = ANY | (limits or {})
         make_rollout(name, fleet=fleet.spec.prefix, target=wanted, limits=limits, components=components, **spec)
-        controller = ControllerProcess(account, name, tmp_path, lease_seconds=8, pages=pages, arguments=arguments)
+        controller = ControllerProcess(
+            account, name, tmp_path, lease_seconds=lease_seconds, pages=pages, arguments=arguments
+        )
         began_at = time.time()
         with History(cluster, fleet.spec.prefix) as history, controller:
             yield Stage(

@@ -180,7 +180,7 @@ def test_a_second_controller_stands_by_and_takes_over_when_the_first_is_killed(
     play: Play, account: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "second").mkdir()
-    with play("pair", limits={"maxParallelUpgrades": 1}) as stage:
+    with play("pair", limits={"maxParallelUpgrades": 1}, lease_seconds=8) as stage:
         first = stage.controller
         wait_said(first, "leading", count=1)
         with ControllerProcess(account, "pair", tmp_path / "second", lease_seconds=8) as second:

@@ -61,8 +61,7 @@ WIDE: dict[str, Any] = {
     "drain": {"enable": True, "timeoutSeconds": 77},
 }
 LIMITS = ("maxParallelUpgrades", "maxUnavailable")
-LEASE_SECONDS = 8
-RENEWALS = 6
+RENEWALS = 2
 """How long a pause lasts, in renewals of the lease: longer than the five seconds between two tries at an eviction."""
 CRASHES_BEFORE = 5
 """What the broken driver's first crash counts: given up at eleven, so that after a retry some seconds are left."""
@@ -179,7 +178,7 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             limit(beside, CLOSED)
             make_rollout(plane, ROLLOUT, target=NEW)
             account = controller_process.identity(plane, ROLLOUT)
-            controller = ControllerProcess(account, ROLLOUT, folder, lease_seconds=LEASE_SECONDS)
+            controller = ControllerProcess(account, ROLLOUT, folder)
             with History(plane, PREFIX) as history, controller:
                 yield Stage(
                     plane=plane,
@@ -433,7 +432,7 @@ def test_a_rollout_over_some_nodes_moves_those_alone(tale: Tale, tmp_path: Path)
     selector = {operator_drivers.POOL_LABEL: CANARY}
     make_rollout(stage.plane, CANARIES, target=NEWER, nodeSelector=selector)
     account = controller_process.identity(stage.plane, CANARIES)
-    controller = ControllerProcess(account, CANARIES, tmp_path, lease_seconds=LEASE_SECONDS)
+    controller = ControllerProcess(account, CANARIES, tmp_path)
     with History(stage.plane, PREFIX) as history, controller:
         alone = Stage(
             plane=stage.plane,

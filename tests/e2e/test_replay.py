@@ -37,7 +37,7 @@ def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 def test_the_journal_of_a_real_rollout_is_replayed_and_a_changed_one_is_refused(play: Play, tmp_path: Path) -> None:
-    with play("replay", limits={"maxParallelUpgrades": 2}) as stage:
+    with play("replay", limits={"maxParallelUpgrades": 2}, lease_seconds=8) as stage:
         stage.fleet.set_driver_version(stage.target)
         stage.wait_upgraded()
         saved = tmp_path / "fleet.json"

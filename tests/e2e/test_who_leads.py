@@ -61,7 +61,7 @@ def test_before_any_controller_ever_ran_nobody_promises_anything(
 
 
 def test_a_dead_controller_is_told_with_since_when_and_exit_code_12(play: Play) -> None:
-    with play("dead", paused=True) as stage:
+    with play("dead", paused=True, lease_seconds=8) as stage:
         waiting.wait_for(lambda: "state" in stage.status(), what="the first look", timeout_seconds=60)
         stage.controller.kill()
 

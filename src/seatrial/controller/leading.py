@@ -13,12 +13,12 @@ from types import MappingProxyType
 from seatrial import supervision
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.config import Config
-from seatrial.adapters.kube.api.lease import Election, Timing
+from seatrial.adapters.kube.api.lease import Election, Leadership, Timing
 from seatrial.adapters.kube.reading.leader import LEASE
 from seatrial.controller.log import Log
 from seatrial.core.errors import SeatrialError
 
-__all__ = ["LEASE", "LeaseHeld", "LeaseLost", "candidate", "lead", "timing_of"]
+__all__ = ["LEASE", "LeaseHeld", "LeaseLost", "candidate", "lead", "lost", "timing_of"]
 
 
 class LeaseHeld(SeatrialError):  # noqa: N818
@@ -85,6 +85,17 @@ async def lead(
         if is_hurried and time.monotonic() > deadline:
             raise LeaseHeld(f"Another controller leads ({standing.holder}); stop it first, or leave the work to it.")
     return True
+
+
+def lost(standing: Leadership, timing: Timing) -> LeaseLost:
+    """Why we lead no longer: somebody else does, the last renewal failed, or none was answered in time."""
+    if standing.holder and not standing.is_us:
+        why = f"{standing.holder} leads by now"
+    elif standing.last_error is not None:
+        why = str(standing.last_error)
+    else:
+        why = f"no renewal was answered within {timing.deadline_seconds:.3g} s"
+    return LeaseLost(f"The lease was lost ({why}), so this controller stops; start it again to stand by.")
 
 
 def is_ours_to_mend(error: errors.ClusterError) -> bool:

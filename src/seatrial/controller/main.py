@@ -359,7 +359,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     await sights.recorder.drain(EVENTS_SECONDS)
     await notifier.drain(EVENTS_SECONDS)
     if not life.settings.once and not life.stopping.is_set() and not _has_left(life, report):
-        raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
+        raise leading.lost(life.election.standing(), leading.timing_of(life.settings.lease_seconds))
     return report
 
 

@@ -110,7 +110,7 @@ class Stage:
         return found
 
     @contextmanager
-    def opened(self, schedule: Schedule) -> Iterator[Play]:
+    def opened(self, schedule: Schedule, *, lease_seconds: int = LEASE_SECONDS) -> Iterator[Play]:
         """Begin a story: nothing of the one before is left, and the controller runs."""
         folder = self.folder / f"play-{schedule.name}-{len(list(self.folder.iterdir()))}"
         folder.mkdir()
@@ -120,7 +120,7 @@ class Stage:
             way = stack.enter_context(BadWay(self.account, authority=self.plane.authority))
             program = ("-m", "seatrial_lab.torture.inside", str(folder))
             controller = ControllerProcess(
-                way.kubeconfig, "", folder, lease_seconds=LEASE_SECONDS, program=program, arguments=()
+                way.kubeconfig, "", folder, lease_seconds=lease_seconds, program=program, arguments=()
             )
             play = Play(
                 stage=self,
