@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from seatrial.core.actions.on_nodes import EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
@@ -169,6 +171,18 @@ def test_a_gang_larger_than_the_idle_budget_is_not_evicted_and_the_limit_is_told
     late = replace(WAVING, waving_since=NOW - 24 * HOUR)
     decision = decided(seen(*gang, admitted=ahead("n1", "n2"), record=late), wish(idle=8))
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+
+
+@pytest.mark.parametrize("hours_left", [2.0, 6.0, 20.0])
+def test_who_is_evicted_early_was_to_cost_no_more_than_to_wait_for(hours_left: float) -> None:
+    shared = closed("n1", a_job("small", "n1", gpus=1, hours=200.0))
+    record = replace(WAVING, waving_since=NOW - (24.0 - hours_left) * HOUR)
+    assert ledger(decided(seen(shared, admitted=ahead("n1"), record=record), wish())) == {"n1": False}
+    decision = decided(seen(shared, admitted=(Admission(node="n1", attempt=1),), record=record), wish())
+    (told,) = (act.record.taken for act in decision.actions if isinstance(act, WriteNodeRecord))
+    assert told is not None
+    assert told.why == "waiting-costs-more"
+    assert told.waiting_gpu_hours > told.evicting_gpu_hours > 0
 
 
 def test_an_early_eviction_says_in_its_hold_what_either_way_costs() -> None:

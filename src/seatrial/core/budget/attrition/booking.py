@@ -107,10 +107,12 @@ class Pages:
         for group in grouped((busy.nodes[name] for name in names), busy.nodes, busy.jobs):
             price, why = evicting.due(group, busy, urgency.is_last_call(busy))
             reason = why or (Reason.WAITING_COSTS_MORE if group.jobs else Reason.EMPTY)
+            jobs = [busy.jobs[job] for job in group.jobs]
+            waited = costs.waited(jobs, busy.now, max(1.0, urgency.last_call(busy) - busy.now), price.waiting)
             hours = Taken(
                 why=reason.value,
-                waiting_gpu_hours=round(price.waiting / HOUR, 2),
-                evicting_gpu_hours=round(sum(costs.evicting(busy.jobs[job], busy.now) for job in group.jobs) / HOUR, 2),
+                waiting_gpu_hours=round(waited / HOUR, 2),
+                evicting_gpu_hours=round(sum(costs.evicting(job, busy.now) for job in jobs) / HOUR, 2),
             )
             found |= {name: hours for name in group.names if name in names and self._has_users(name)}
         return found

@@ -91,6 +91,11 @@ def price(nodes: Sequence[Load], view: View, longest: float) -> Price:
     return Price(best, best_cost, sum(weighed(job, now) for job in held), spent)
 
 
+def waited(jobs: Sequence[Job], now: Instant, seconds: float, idle: float) -> float:
+    """What it is expected to cost to wait so long: `idle` meanwhile, and evicting whoever is still there then."""
+    return idle + sum(ends.outlasts(job, now, seconds) * evicting(job, now, seconds) for job in jobs)
+
+
 def _idle(gpus: int, row: Sequence[tuple[int, int]], left: Sequence[float]) -> float:
     """GPUs of a node expected to be idle while somebody is still on it."""
     nobody, busy = 1.0, 0.0
