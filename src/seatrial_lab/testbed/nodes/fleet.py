@@ -28,7 +28,6 @@ from seatrial_lab.testbed.nodes.fleet_spec import (
 from seatrial_lab.testbed.plane import control_plane
 from seatrial_lab.testbed.real_node import dressing
 
-TOUCHED: Final = f"{stages.GROUP}/touched"
 DEADLINE_SECONDS: Final = 60.0
 ATTEMPTS_MAX: Final = 10
 
@@ -494,7 +493,7 @@ class Fleet:
         if pod := self.driver_pods().get(node):
             name, version = pod["metadata"]["name"], pod["metadata"]["resourceVersion"]
             try:
-                self._kubectl("annotate", "pod", name, f"{TOUCHED}={version}", "--overwrite")
+                self._kubectl("annotate", "pod", name, f"{kubelet.TOUCHED}={version}", "--overwrite")
             except errors.KubectlFailed as error:
                 if "NotFound" not in str(error):  # a pod that was replaced meanwhile is looked at anyway
                     raise

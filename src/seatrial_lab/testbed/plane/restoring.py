@@ -70,6 +70,7 @@ class RestorablePlane:
         self.plane.kubectl("delete", "leases", "--all", "-n", "kube-node-lease")
         self._boot.start_controllers()
         kubelet.settle(self.plane)
+        kubelet.take_up(self.plane)
         operands.ensure_running(self.plane)
 
     def stop(self) -> None:
