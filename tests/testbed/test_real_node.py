@@ -38,6 +38,7 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.real_node import cgroups, dressing, network, node, playing
 from seatrial_lab.testbed.real_node.inside import hold
 from tests import forked, real_nodes
+from tests.e2e.light_stage import AT_ONCE, PolicyFollower, a_policy
 from tests.pages import rules_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
@@ -50,6 +51,7 @@ OLD, NEW = "570.124.06", "580.105.08"
 QUIET = {EVICTION: "false", DRAIN: "false"}
 UNLOADING = "Unloading NVIDIA driver kernel modules..."
 TIMEOUT_SECONDS = 60.0
+API = "seatrial.dev/v1alpha1"
 
 Object = dict[str, Any]
 
@@ -303,6 +305,51 @@ def test_a_real_driver_manager_opens_the_node_and_the_controller_closes_it_again
     assert any(each["message"].startswith("Cordoned the node again: it was uncordoned") for each in told)
 
 
+def test_a_real_job_ends_by_itself_and_only_then_its_node_is_taken(sea: Sea, tmp_path: Path) -> None:
+    loaded = sea.real.loaded_driver
+    (target,) = {OLD, NEW} - {loaded}
+    work = {
+        "name": "main",
+        "image": consumers.IMAGE,
+        "command": ["/bin/sh", "-c", "until [ -e /over ]; do sleep 0.2; done"],
+        "resources": {"limits": {"nvidia.com/gpu": "8"}},
+    }
+    pod = {"restartPolicy": "Never", "nodeName": REAL, "containers": [work]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work", "namespace": "default"}}
+    sea.plane.apply([{**job, "spec": {"template": {"spec": pod}}}, a_policy(loaded)])
+    where = ("job/work", "-n", "default")
+    sea.plane.kubectl("wait", "--for=jsonpath={.status.ready}=1", *where, f"--timeout={TIMEOUT_SECONDS}s")
+    spec = {
+        **AT_ONCE,
+        "target": {"driver": target},
+        "nodeSelector": {manifests.FLEET_LABEL: PREFIX},
+        "canary": {"nodes": [sea.fleet.nodes[0]]},
+        "publish": {"via": "direct"},
+        "limits": {"maxParallelUpgrades": 2, "maxIdleGPUs": 16},
+        "attrition": {"deadlineSeconds": 86_400},
+    }
+    sea.plane.apply([{"apiVersion": API, "kind": "GPURollout", "metadata": {"name": "patient"}, "spec": spec}])
+    account = controller_process.identity(sea.plane, "patient", has_campaigns=True)
+    controller = ControllerProcess(account, "patient", tmp_path)
+    others = set(sea.fleet.nodes) - {REAL}
+    with PolicyFollower(sea.fleet, manager_env=QUIET), History(sea.plane, PREFIX) as history, controller:
+
+        def wait(is_so: Callable[[], bool], what: str) -> None:
+            history.wait_for(is_so, what=what, timeout_seconds=2 * TIMEOUT_SECONDS, check=controller.check)
+
+        wait(lambda: all(history.latest()[name].state == "upgrade-done" for name in others), "the others to be moved")
+        wait(lambda: history.latest()[REAL].is_cordoned, "the real node to be closed")
+        assert sea.real.loaded_driver == loaded, "its job still runs"
+        sea.plane.kubectl("exec", *where, "--", "/bin/sh", "-c", ": > /over")
+        wait(lambda: history.latest()[REAL].state == "upgrade-done", "the real node to be taken")
+        assert controller.stop() == 0
+    assert sea.plane.get("job", "work", "-n", "default")["status"]["succeeded"] == 1, "nobody was evicted"
+    assert sea.real.loaded_driver == target
+    controller_process.remove_rollouts(sea.plane, "patient")
+    sea.plane.kubectl("delete", *where, "--cascade=foreground")
+    sea.plane.kubectl("delete", "clusterpolicy", "--all")
+
+
 def upgraded(sea: Sea, folder: Path, target: str, *, manager_env: dict[str, str]) -> History:
     """Let our controller bring every node to a driver; what was seen on the way."""
     spec = {
@@ -311,7 +358,7 @@ def upgraded(sea: Sea, folder: Path, target: str, *, manager_env: dict[str, str]
         "limits": {"maxParallelUpgrades": 0, "maxUnavailable": "100%", "maxFailed": 1},
     }
     name = f"to-{target.partition('.')[0]}"
-    rollout = {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": name}, "spec": spec}
+    rollout = {"apiVersion": API, "kind": "GPURollout", "metadata": {"name": name}, "spec": spec}
     sea.plane.apply([rollout])
     controller = ControllerProcess(controller_process.identity(sea.plane, PREFIX), name, folder)
     with History(sea.plane, PREFIX) as history, controller:
