@@ -61,6 +61,6 @@ def grouped(nodes: Iterable[Load], all_nodes: Mapping[str, Load], jobs: Mapping[
                     if held not in members and held in all_nodes:
                         members[held] = all_nodes[held]
                         waiting.append(all_nodes[held])
-        seen |= members.keys()
+        seen.update(members)
         found.append(Group(tuple(members.values()), tuple(sorted(inside))))
     return found
