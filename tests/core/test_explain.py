@@ -37,6 +37,7 @@ from seatrial.core.model.intent import Checkpoint, Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Attrition, JobWait, Share
+from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
@@ -47,7 +48,7 @@ from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.seen.subscriptions import Plan, Subscription
-from seatrial.core.model.seen.work import WorkSeen
+from seatrial.core.model.seen.work import PodBudget, WorkSeen
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.model.troubles import Symptom, Trouble
@@ -187,6 +188,10 @@ def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = No
 ATTRITIVE = replace(careful(), attrition=Attrition(), policy=an_intent(parallel_max=0, idle_gpus_max=8).policy)
 ONE_JOB = (a_gpu_pod(gpu_count=8),)
 TWO_JOBS = (a_gpu_pod(gpu_count=4), a_gpu_pod(1, gpu_count=4))
+SERVING = a_gpu_pod(
+    gpu_count=8, is_running=True, job=PodJob(gang="jobs/replica/a", line="jobs/chat", replica_of="jobs/ReplicaSet/chat")
+)
+NONE_ALLOWED = PodBudget(namespace=SERVING.namespace, name="chat", selector=Selector(), allowed=0)
 OF_EIGHT = {"nvidia.com/gpu.count": "8"}
 CLOSED = a_node(
     phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, pods=ONE_JOB, labels=OF_EIGHT, is_cordoned=True, is_cordon_ours=True
@@ -613,6 +618,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
     HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=TWO_JOBS)), work=WorkSeen(waiting=((1, 1),))), ATTRITIVE),
+    HoldCode.DISRUPTION_LIMIT: (
+        replace(attritive(waiting(pods=(SERVING,))), work=WorkSeen(budgets=(NONE_ALLOWED,))),
+        ATTRITIVE,
+    ),
     HoldCode.GIVEN_BACK: (attritive(waiting(pods=ONE_JOB, record={"returned_at": 990.0})), ATTRITIVE),
     HoldCode.UNIT_UNFIT: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1, is_skipped=True)), UNITED),
     HoldCode.UNIT_INCOMPLETE: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1)), UNITED),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.seen.gangs import JobSeen, gpus_of, jobs_on
+from seatrial.core.model.seen.gangs import JobSeen, gpus_of, jobs_on, serving_on
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.pods import Pod
 
@@ -78,6 +78,15 @@ def test_a_replica_has_others_only_where_one_runs_on_another_node() -> None:
         [True, True],
         [False, True],
     ]
+
+
+def test_a_replica_is_answered_for_from_nodes_that_are_not_looked_at_but_not_by_one_that_leaves() -> None:
+    service = "ml/ReplicaSet/chat"
+    (job,) = jobs_on({"n1": [replica("a")]}, {"n9": [(service, "ml/pod/z")]})
+    assert (job.is_service, job.has_replicas) == (True, True)
+    leaving = {"n1": [replica("a")], "n2": [replica("b", is_terminating=True)]}
+    assert [job.has_replicas for job in jobs_on(leaving)] == [False, True]
+    assert serving_on([replica("a"), a_pod("train")]) == ((service, "ml/pod/a"),)
 
 
 def test_a_group_of_a_service_is_answered_for_by_another_group_and_not_by_itself() -> None:

@@ -126,6 +126,7 @@ class HoldCode(StrEnum):
     UNAVAILABLE_LIMIT = "unavailable-limit"
     IDLE_GPU_LIMIT = "idle-gpu-limit"
     LEFT_OPEN = "left-open"
+    DISRUPTION_LIMIT = "disruption-limit"
     GIVEN_BACK = "given-back"
     UNIT_INCOMPLETE = "unit-incomplete"
     UNIT_UNFIT = "unit-unfit"

@@ -72,6 +72,7 @@ RESTING: Final = UNDECIDED | {
     HoldCode.IDLE_GPU_LIMIT,
     HoldCode.CLOSED_AHEAD,
     HoldCode.LEFT_OPEN,
+    HoldCode.DISRUPTION_LIMIT,
     HoldCode.GIVEN_BACK,
     HoldCode.UNIT_TOO_LARGE,
     HoldCode.SKIPPED,

@@ -16,7 +16,8 @@ from seatrial.adapters.kube.reading.fleet import Work
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
-from seatrial.core.model.seen.work import Ended, WorkSeen
+from seatrial.core.model.seen.work import Ended, PodBudget, WorkSeen
+from seatrial.core.model.selectors import Selector
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.test_observe import Kinds, observing, seen_by
 
@@ -96,6 +97,48 @@ def test_who_would_not_start_on_a_free_gpu_does_not_wait(pod: dict[str, Any]) ->
     assert gpus(pod) is None
 
 
+def a_budget(allowed: int = 1, *, version: str = "8", observed: int = 2, **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": "chat",
+            "namespace": "jobs",
+            "uid": "pdb-chat",
+            "resourceVersion": version,
+            "generation": 2,
+        },
+        "spec": {"selector": {"matchLabels": {"app": "chat"}}} | spec,
+        "status": {"disruptionsAllowed": allowed, "observedGeneration": observed},
+    }
+
+
+def budget(found: dict[str, Any]) -> PodBudget | None:
+    item = pod_items.budget_item(msgspec.convert(found, kinds.PodDisruptionBudget))
+    return item.budget if item is not None else None
+
+
+def test_a_budget_says_whom_it_is_over_and_what_it_allows() -> None:
+    plain = PodBudget(namespace="jobs", name="chat", selector=Selector.parse("app=chat"), allowed=1)
+    assert budget(a_budget()) == plain
+    wishes = [{"key": "tier", "operator": "NotIn", "values": ["b", "a"]}, {"key": "gpu", "operator": "Exists"}]
+    found = budget(a_budget(selector={"matchExpressions": wishes}))
+    assert found is not None
+    assert str(found.selector) == "tier notin (a,b),gpu"
+
+
+def test_a_budget_over_nobody_is_left_out_and_an_empty_selector_is_over_everybody() -> None:
+    assert budget(a_budget(selector=None)) is None
+    found = budget(a_budget(selector={}))
+    assert found is not None
+    assert found.covers("jobs", (("app", "other"),))
+    assert not found.covers("other", ())
+
+
+def test_a_budget_that_was_edited_and_not_looked_at_since_allows_nothing() -> None:
+    found = budget(a_budget(observed=1))
+    assert found is not None
+    assert found.allowed == 0
+
+
 # ── over time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -127,6 +170,21 @@ def test_what_was_handed_out_is_not_changed_by_the_next_end(streams: Streams) ->
     assert len(work.seen().finished["jobs/train"]) == 2
 
 
+async def test_a_budget_that_begins_to_allow_disruptions_is_a_reason_to_look_and_one_more_is_none(
+    streams: Streams,
+) -> None:
+    wrote(streams, table.POD_BUDGETS, a_budget(0, version="8"))
+    streams.look()
+    wrote(streams, table.POD_BUDGETS, a_budget(1, version="9"))
+    await asyncio.wait_for(streams.wait(None), 1)
+    streams.look()
+    wrote(streams, table.POD_BUDGETS, a_budget(2, version="10"))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(streams.wait(None), 0.05)
+    assert [each.allowed for each in Work(streams).seen().budgets] == [2]
+    assert streams.take_touched() == []
+
+
 class Selecting(Kinds):
     """Answers lists of pods by what they select."""
 
@@ -146,12 +204,23 @@ class Selecting(Kinds):
 
 async def test_a_rollout_with_a_budget_of_idle_gpus_sees_what_ended_and_who_waits() -> None:
     server = Selecting(limits={"maxIdleGPUs": 8})
+    server.lists[keys.POD_BUDGETS] = [a_budget()]
     async with observing(server) as observer, asyncio.timeout(5):
         while not ((work := seen_by(observer).work).finished and work.waiting):
             await observer.wait(time.time() + 0.05)
     assert server.selected == {"status.phase=Succeeded", "status.phase=Pending,spec.nodeName="}
     assert work.ran("jobs/new") == (3600.0,)
     assert work.smallest_waiting == 8
+    assert work.budgets == (), "whoever takes no node by attrition has no right to see them"
+
+
+async def test_a_rollout_by_attrition_sees_what_budgets_allow() -> None:
+    server = Selecting(limits={"maxIdleGPUs": 8}, attrition={}, canary={})
+    server.lists[keys.POD_BUDGETS] = [a_budget()]
+    async with observing(server) as observer, asyncio.timeout(5):
+        while not (found := seen_by(observer).work.budgets):
+            await observer.wait(time.time() + 0.05)
+    assert [(each.full_name, each.allowed) for each in found] == [("jobs/chat", 1)]
 
 
 async def test_a_rollout_without_one_watches_neither() -> None:

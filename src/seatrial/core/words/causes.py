@@ -73,6 +73,7 @@ QUEUEING: Final = frozenset(
         HoldCode.UNAVAILABLE_LIMIT,
         HoldCode.IDLE_GPU_LIMIT,
         HoldCode.LEFT_OPEN,
+        HoldCode.DISRUPTION_LIMIT,
         HoldCode.GIVEN_BACK,
         HoldCode.UNIT_INCOMPLETE,
         HoldCode.LEDGER_PENDING,

@@ -40,6 +40,10 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "it still takes work: to empty it now would cost more GPU-hours than it may yet",
         "It is closed when that gets cheaper or the deadline comes nearer; see spec.attrition.",
     ),
+    HoldCode.DISRUPTION_LIMIT: says(
+        "PodDisruptionBudget {budget} allows no more disruptions now, so its pods stay",
+        "It is emptied when enough other replicas are ready. If this lasts, run more replicas, or loosen the budget.",
+    ),
     HoldCode.GIVEN_BACK: says(
         "it takes work again: more than {limit:GPU} stood idle, or its upgrade could not have finished",
         "It is closed again later. Raise maxIdleGPUs to keep more nodes closed.",

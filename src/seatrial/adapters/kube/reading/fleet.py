@@ -185,7 +185,7 @@ class Wishes:
 
 
 class Work:
-    """What has ended and who waits, where anybody asked for the streams of it."""
+    """What has ended, who waits and who may be disturbed, where anybody asked for the streams of it."""
 
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
@@ -198,8 +198,11 @@ class Work:
         if self._ends:
             self._finished = noted(self._finished, self._ends)
             self._ends = []
+        budgets = (each.budget for each in self._streams[table.POD_BUDGETS].store)
         return WorkSeen(
-            finished=self._finished, waiting=counted(each.gpus for each in self._streams[table.WAITING_PODS].store)
+            finished=self._finished,
+            waiting=counted(each.gpus for each in self._streams[table.WAITING_PODS].store),
+            budgets=tuple(sorted(budgets, key=lambda each: each.full_name)),
         )
 
     def _note(self, before: pod_items.EndedItem | None, after: pod_items.EndedItem | None) -> None:

@@ -162,7 +162,7 @@ class KubeObserver(FleetObserver):
                 kueue_trouble=self._kueue_trouble() if intent.checkpoint.kueue else "",
             )
             if intent.policy.limits.idle_gpus_max is not None:
-                self.streams.open(table.WORK)
+                self.streams.open((*table.WORK, *(table.ATTRITION if intent.attrition is not None else ())))
                 seen = replace(seen, work=self._work.seen())
             if intent.campaign is not None:
                 self._open_campaign()

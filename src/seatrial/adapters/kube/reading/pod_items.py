@@ -36,7 +36,8 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen import jobs
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
-from seatrial.core.model.seen.work import Ended
+from seatrial.core.model.seen.work import Ended, PodBudget
+from seatrial.core.model.selectors import Operator, Selector, Term
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 
@@ -214,6 +215,39 @@ def queued_item(pod: kinds.Pod) -> QueuedItem | None:
         return None
     slices = _mig_slices(pod)
     return QueuedItem(metadata=meta_of(pod.metadata), gpus=_gpu_count(pod) + -(-slices // jobs.MIG_SLICES) or 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetItem:
+    """One PodDisruptionBudget."""
+
+    metadata: Meta
+    budget: PodBudget
+
+
+def budget_item(found: kinds.PodDisruptionBudget) -> BudgetItem | None:
+    """Keep whom a budget is over and what it allows; None for one that is over nobody.
+
+    Where its controller has not looked since it was edited it allows nothing: the API server refuses evictions, too."""
+    meta, asked = found.metadata, found.spec.selector
+    if asked is None:
+        return None
+    named = (Term(key=key, operator=Operator.IN, values=(value,)) for key, value in sorted(asked.match_labels.items()))
+    wanted = (
+        Term(key=each.key, operator=Operator(each.operator), values=tuple(sorted(set(each.values))))
+        for each in asked.match_expressions
+    )
+    is_current = found.status.observed_generation >= meta.generation
+    kept = meta_of(meta)
+    return BudgetItem(
+        metadata=kept,
+        budget=PodBudget(
+            namespace=kept.namespace,
+            name=kept.name,
+            selector=Selector(terms=(*named, *wanted)),
+            allowed=max(0, found.status.disruptions_allowed) if is_current else 0,
+        ),
+    )
 
 
 def _asks_for_gpus(pod: kinds.Pod) -> bool:

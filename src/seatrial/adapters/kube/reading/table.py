@@ -10,6 +10,7 @@
     REVISIONS, DRA_REVISIONS     as read           every node, when what they want has changed (fleet.py)
     DAEMON_SETS, DRA_SETS        DaemonSetItem     a look, when one begins or ends to roll by itself
     FINISHED_PODS, WAITING_PODS  …Item             nothing: they are read when something else is a reason to look
+    POD_BUDGETS                  BudgetItem        a look, when one begins or ceases to allow disruptions
     POLICIES, NIC_POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, FOLLOWERS, OLM
                                  …Item             a look, and no node
 
@@ -98,6 +99,16 @@ WAITING_PODS: Final[Row[kinds.Pod, pod_items.QueuedItem]] = Row(
     need=Need.EXPLAINS,
     field_selector="status.phase=Pending,spec.nodeName=",
     reach=lambda _item, _found: (),
+)
+
+
+POD_BUDGETS: Final[Row[kinds.PodDisruptionBudget, pod_items.BudgetItem]] = Row(
+    name="poddisruptionbudgets",
+    path=_the(keys.POD_BUDGETS),
+    model=kinds.PodDisruptionBudget,
+    slim=_the(pod_items.budget_item),
+    need=Need.EXPLAINS,  # one that is not seen is honoured by the API server all the same
+    tells=lambda item: (item.budget.selector, item.budget.allowed > 0),
 )
 
 
@@ -395,6 +406,9 @@ BROUGHT: Final[Mapping[Operand, tuple[Row[Any, Any], ...]]] = {
 
 WORK: Final[tuple[Row[Any, Any], ...]] = (FINISHED_PODS, WAITING_PODS)
 """What a rollout looks at besides that has a budget of idle GPUs; opened when there is the first."""
+
+ATTRITION: Final[tuple[Row[Any, Any], ...]] = (POD_BUDGETS,)
+"""What it looks at besides, and has the right to, where nodes are taken when their jobs end; opened with the first."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

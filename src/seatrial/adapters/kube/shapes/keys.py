@@ -173,6 +173,7 @@ EVERYWHERE: Final = ""
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
+POD_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 API_VERSION: Final = "seatrial.dev/v1alpha1"
 FINALIZER: Final = "seatrial.dev/tidy-up"
 """On every rollout that we write for: it goes only when we have tidied up after it."""

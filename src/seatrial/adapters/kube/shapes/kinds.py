@@ -205,6 +205,34 @@ class Workload(Model, frozen=True):
     spec: WorkloadSpec = WorkloadSpec()
 
 
+class Requirement(Model, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Model, frozen=True):
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class BudgetSpec(Model, frozen=True):
+    selector: LabelSelector | None = None
+
+
+class BudgetStatus(Model, frozen=True):
+    disruptions_allowed: int = 0
+    observed_generation: int = 0
+
+
+class PodDisruptionBudget(Model, frozen=True):
+    """How many pods of a service may be disrupted at once."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: BudgetSpec = BudgetSpec()
+    status: BudgetStatus = BudgetStatus()
+
+
 class UpdateStrategy(Model, frozen=True):
     type: str = "RollingUpdate"
 

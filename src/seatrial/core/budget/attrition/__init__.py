@@ -4,6 +4,7 @@
     costs       what waiting and evicting cost         groups      nodes that one job holds are taken together
     closing     whom to close                          returning   whom to give back
     evicting    whom to evict, and when                urgency     how willing, as the deadline comes nearer
+    replicas    services, as their budgets allow
     turn        the rules in their order               clock       the time until the deadline
     terms       what a pass goes by                    seeing      what the rules look at, from what is seen
     booking     the ledger: closed alone, or taken     account     what it has cost so far, by cause

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from seatrial.core.budget import capacity
-from seatrial.core.budget.attrition import costs, evicting, returning, urgency
+from seatrial.core.budget.attrition import costs, evicting, replicas, returning, urgency
 from seatrial.core.budget.attrition.groups import grouped
 from seatrial.core.budget.attrition.seeing import kept_until, view_of
 from seatrial.core.budget.attrition.terms import Terms
@@ -166,11 +166,12 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
         names = list(asking.wishing)
     let_in = capacity.admit(names, wish, ledger, joined, asking.coming, asking.unfit, tell=tell)
     asked = {*names, *closing}
-    left = () if has_failed else _left([name for name in busy if name not in asked], view, pages)
+    kept = {} if has_failed else _kept(acts, view, frozenset(closing))
+    left = () if has_failed else _left([name for name in busy if name not in asked], view, pages, kept)
     gone = {each.node for each in let_in.ledger if not each.is_ahead}
     return Admitted(
         ledger=let_in.ledger,
-        holds=(*let_in.holds, *left, *_too_large(view, pages)),
+        holds=(*let_in.holds, *left, *_too_large(view, pages), *_kept_closed(kept, pages)),
         taken=tuple(sorted(name for name in gone & pages.ahead if view.nodes[name].jobs)),
         closed=tuple(closing),
     )
@@ -251,7 +252,18 @@ def _is_torn(name: str, asking: Asking, budget: Budget) -> bool:
     )
 
 
-def _left(names: Sequence[str], view: View, pages: Pages) -> list[Hold]:
+def _kept(acts: Sequence[Act], view: View, closing: frozenset[str]) -> dict[str, str]:
+    """By node, the PodDisruptionBudget that it waits for."""
+    leaving = frozenset(name for act in acts if act.verb is Verb.EVICT for name in act.nodes)
+    return replicas.waiting(view, leaving, closing, is_last=urgency.is_last_call(view))
+
+
+def _kept_closed(kept: Mapping[str, str], pages: Pages) -> list[Hold]:
+    """That nodes which are closed cannot be emptied now, for a PodDisruptionBudget keeps their pods."""
+    return [hold(name, HoldCode.DISRUPTION_LIMIT, budget=kept[name]) for name in sorted(pages.ahead & kept.keys())]
+
+
+def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, str]) -> list[Hold]:
     """Why the others still take work."""
     last: Instant | None = urgency.last_call(view) if pages.terms.is_running else None
     until = last if last is not None and last > view.now else None
@@ -260,6 +272,8 @@ def _left(names: Sequence[str], view: View, pages: Pages) -> list[Hold]:
         kept = kept_until(pages.nodes[name], view.now)
         if kept is not None:
             found.append(hold(name, HoldCode.GIVEN_BACK, until=kept, limit=view.idle_max))
+        elif name in budgets:
+            found.append(hold(name, HoldCode.DISRUPTION_LIMIT, budget=budgets[name]))
         else:
             found.append(hold(name, HoldCode.LEFT_OPEN, until=until))
     return found

@@ -1,5 +1,7 @@
 """Whom to close: full nodes with one job cost nothing until they are empty; others when emptying them is cheap enough.
 
+Nodes of replicas that others answer for go before all; a service that its PodDisruptionBudget keeps is left open.
+
 Tests: tests/core/test_attrition.py
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from seatrial.core.budget.attrition import costs, urgency
+from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
 
@@ -18,12 +20,16 @@ def close(view: View, room: int) -> list[Act]:
     busy_closed = sum(node.is_closed and bool(node.jobs) for node in view.nodes.values())
     places = ceil(view.way.close_ahead * view.member_count) - busy_closed
     is_last = urgency.is_last_call(view)
+    allowed = replicas.to_close(view)
     for cost, group in _candidates(view, is_last):
-        if group.idle > room or (group.jobs and len(group.nodes) > places):
+        jobs = replicas.jobs_of(group, view)
+        is_kept = bool(replicas.keepers_of_services(jobs, allowed))
+        if is_kept or group.idle > room or (group.jobs and len(group.nodes) > places):
             continue
         room -= group.idle
         places -= len(group.nodes) if group.jobs else 0
-        acts.append(Act(verb=Verb.CLOSE, nodes=group.names, why=_why(group, is_last), waiting_cost=cost))
+        allowed = replicas.spent(allowed, (job for job in jobs if job.is_service))
+        acts.append(Act(verb=Verb.CLOSE, nodes=group.names, why=_why(group, view, is_last), waiting_cost=cost))
     return acts
 
 
@@ -33,18 +39,24 @@ def _candidates(view: View, is_last: bool) -> list[tuple[float, Group]]:
     longest = max(1.0, urgency.last_call(view) - view.now)
     found: list[tuple[float, Group]] = []
     for group in grouped(openly, view.nodes, view.jobs):
-        if not group.jobs or group.is_free_to_close or is_last:
+        if not group.jobs or group.is_free_to_close or is_last or _moves(group, view):
             found.append((0.0, group))
             continue
         cost = costs.price(group.nodes, view, longest).cost
         if cost <= willing * len(group.nodes):
             found.append((cost, group))
-    return sorted(found, key=lambda pair: (pair[0], len(pair[1].jobs), pair[1].names))
+    return sorted(found, key=lambda pair: (not _moves(pair[1], view), pair[0], len(pair[1].jobs), pair[1].names))
 
 
-def _why(group: Group, is_last: bool) -> Reason:
+def _moves(group: Group, view: View) -> bool:
+    return view.way.evicts_early and replicas.moves(replicas.jobs_of(group, view), view.allowed)
+
+
+def _why(group: Group, view: View, is_last: bool) -> Reason:
     if not group.jobs:
         return Reason.EMPTY
+    if _moves(group, view):
+        return Reason.REPLICAS
     if group.is_free_to_close:
         return Reason.FULL
     return Reason.DEADLINE if is_last else Reason.CHEAP

@@ -1,13 +1,16 @@
 """Whom to evict, and when: where it is cheaper than waiting, right after a save, and when nobody can be waited for.
 
+Replicas that others answer for go first; whom a PodDisruptionBudget keeps is not asked (replicas.py).
+
 Tests: tests/core/test_attrition.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from seatrial.core.budget.attrition import costs, urgency
+from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
 
@@ -27,10 +30,12 @@ def evict(view: View, room: int) -> list[Act]:
         for price, why in [due(group, view, is_last)]
         if why is not None
     ]
+    allowed: Mapping[str, int] = view.allowed
     for price, why, group in sorted(found, key=lambda each: (each[0].evicting_now, each[2].names)):
-        if group.busy > room:
+        jobs = replicas.jobs_of(group, view)
+        if group.busy > room or replicas.keepers(jobs, allowed):
             continue
-        room -= group.busy
+        room, allowed = room - group.busy, replicas.spent(allowed, jobs)
         acts.append(
             Act(
                 verb=Verb.EVICT,
@@ -47,6 +52,8 @@ def evict(view: View, room: int) -> list[Act]:
 def due(group: Group, view: View, is_last: bool) -> tuple[costs.Price, Reason | None]:
     """What a group costs, and why it is evicted now; None where it is not."""
     longest = max(1.0, urgency.last_call(view) - view.now)
+    if not is_last and view.way.evicts_early and replicas.moves(replicas.jobs_of(group, view), view.allowed):
+        return costs.price(group.nodes, view, longest), Reason.REPLICAS
     if not is_last and group.is_free_to_close:
         job = view.jobs[group.jobs[0]]
         price = costs.Price(longest, 0.0, costs.weighed(job, view.now), 0.0)

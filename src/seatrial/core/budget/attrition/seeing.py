@@ -19,10 +19,12 @@ from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.attrition.values import Job, Load, View
 from seatrial.core.budget.losses import gpu_count, idle_gpus, workers
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.seen.gangs import JobSeen, jobs_on
+from seatrial.core.model.known import by
+from seatrial.core.model.seen.gangs import JobSeen, jobs_on, serving_on
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.work import PodBudget
 
 KEPT_SECONDS: Final = 3600.0
 """Who was given back is left alone for so long."""
@@ -42,7 +44,9 @@ def view_of(
     """Everything a turn is decided from."""
     names = [*dict.fromkeys((*wishing, *sorted(ahead), *sorted(taken)))]
     held = {name: tuple(map(_with_job, workers(nodes[name]))) for name in names if name not in taken}
-    jobs = {each.name: _job(each, terms) for each in jobs_on(held)}
+    found = jobs_on(held, _elsewhere(nodes, held, taken))
+    under = budgeted(held, terms.work.budgets)
+    jobs = {each.name: replace(_job(each, terms), budgets=under.get(each.name, ())) for each in found}
     loads = {name: _load(nodes[name], held.get(name, ()), name in ahead, name in taken, terms.now) for name in names}
     return View(
         now=terms.now,
@@ -54,6 +58,7 @@ def view_of(
         member_count=len(nodes),
         at_once_max=at_once_max,
         waiting_gpus=terms.work.smallest_waiting,
+        allowed=_allowed(nodes, taken, terms.work.budgets),
         keeps=frozenset(name for name in names if kept_until(nodes[name], terms.now) is not None),
     )
 
@@ -63,6 +68,53 @@ def kept_until(node: NodeSeen, now: Instant) -> Instant | None:
     returned_at = node.record.returned_at if node.record is not None else None
     until = returned_at + KEPT_SECONDS if returned_at is not None else None
     return until if until is not None and now < until else None
+
+
+def _elsewhere(
+    nodes: Mapping[str, NodeSeen], held: Mapping[str, Iterable[Pod]], taken: AbstractSet[str]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Who serves on members that are neither looked at nor taken: through already, say, or of a later wave."""
+    if not any(pod.job is not None and pod.job.replica_of for pods in held.values() for pod in pods):
+        return {}
+    groups = by(nodes, _serving)
+    return {name: found for found, names in groups.items() if found for name in names if name not in {*held, *taken}}
+
+
+def _serving(node: NodeSeen) -> tuple[tuple[str, str], ...]:
+    return serving_on(workers(node))
+
+
+def budgeted(held: Mapping[str, Iterable[Pod]], budgets: Iterable[PodBudget]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """By job, the PodDisruptionBudgets over its pods, with how many pods are under each."""
+    rows = _by_namespace(budgets)
+    counts: dict[str, dict[str, int]] = {}
+    for pod in (pod for pods in held.values() for pod in pods if pod.job is not None and is_counted(pod)):
+        for budget in rows.get(pod.namespace, ()):
+            if budget.covers(pod.namespace, pod.labels):
+                job = counts.setdefault(pod.job.gang if pod.job is not None else "", {})
+                job[budget.full_name] = job.get(budget.full_name, 0) + 1
+    return {gang: tuple(found.items()) for gang, found in counts.items()}
+
+
+def is_counted(pod: Pod) -> bool:
+    """Whether a budget is asked when a pod is evicted: for one that is not ready the API server decides by itself."""
+    return pod.is_running and not pod.is_terminating
+
+
+def _allowed(nodes: Mapping[str, NodeSeen], taken: Iterable[str], budgets: Collection[PodBudget]) -> dict[str, int]:
+    """What budgets allow, less who was asked to leave and is still there."""
+    rows, left = _by_namespace(budgets), {each.full_name: each.allowed for each in budgets}
+    for pod in (pod for name in taken for pod in workers(nodes[name]) if is_counted(pod)):
+        for budget in rows.get(pod.namespace, ()):
+            left[budget.full_name] -= budget.covers(pod.namespace, pod.labels)
+    return left
+
+
+def _by_namespace(budgets: Iterable[PodBudget]) -> dict[str, list[PodBudget]]:
+    rows: dict[str, list[PodBudget]] = {}
+    for budget in budgets:
+        rows.setdefault(budget.namespace, []).append(budget)
+    return rows
 
 
 def _load(node: NodeSeen, pods: Collection[Pod], is_ahead: bool, is_taken: bool, now: Instant) -> Load:
@@ -93,5 +145,6 @@ def _job(seen: JobSeen, terms: Terms) -> Job:
         can_be_asked=seen.can_be_asked or bool(seen.workloads),
         ends_by=seen.ends_by,
         finished=terms.work.ran(seen.line),
+        is_service=seen.is_service,
         has_replicas=seen.has_replicas,
     )

@@ -40,8 +40,12 @@ class Job:
     """When it is ended by its own limit; None where it has none."""
     finished: tuple[float, ...] = field(default=(), compare=False, repr=False)
     """How long finished jobs of the same owner ran, in seconds, the shortest first."""
+    is_service: bool = False
+    """Whether it is one of several that serve: it does not end by itself."""
     has_replicas: bool = False
     """Whether others answer for it while it starts elsewhere."""
+    budgets: tuple[tuple[str, int], ...] = ()
+    """The PodDisruptionBudgets over its pods, with how many of them are under each."""
 
     @property
     def gpus(self) -> int:
@@ -96,6 +100,8 @@ class View:
     """Nodes that may reload at once; None where nobody says."""
     keeps: frozenset[str] = frozenset()
     """Who was given back a moment ago and is not closed again yet."""
+    allowed: Mapping[str, int] = field(default_factory=dict)
+    """By PodDisruptionBudget: pods that may be disrupted now, less those that were asked to and are still there."""
 
     @property
     def idle(self) -> int:
@@ -119,6 +125,8 @@ class Reason(StrEnum):
     """More GPUs stand idle than may."""
     SAVED = "saved"
     """Its job has just saved, and the next save comes too late."""
+    REPLICAS = "replicas"
+    """It serves, others answer for it elsewhere, and its PodDisruptionBudget allows a disruption now."""
     WAITING_COSTS_MORE = "waiting-costs-more"
     DEADLINE = "deadline"
     """Nobody can be waited for any longer."""

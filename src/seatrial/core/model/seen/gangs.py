@@ -4,7 +4,7 @@
                           is the oldest that one tells of, it ends by the first limit, it runs since its first pod
     GPUs on a node        whole ones; MIG slices rounded up to GPUs; one where it holds what nobody can count (a claim,
                           a shared GPU, a runtime class)
-    replicas elsewhere    another pod of the same service runs, in another job and on another node
+    replicas elsewhere    another pod of the same service is ready, in another job and on another node, and stays
 
 Law of this file: pods in, values out, in the order of the nodes. Tests: tests/core/test_gangs_seen.py
 """
@@ -40,6 +40,8 @@ class JobSeen:
     """Whether all of it saves its work when asked to."""
     workloads: tuple[str, ...] = ()
     """The Workloads of Kueue that it can be switched off by, as namespace and name."""
+    is_service: bool = False
+    """Whether it is one of several that serve: it does not end by itself."""
     has_replicas: bool = False
     """Whether others answer for it while it starts elsewhere."""
 
@@ -49,18 +51,27 @@ class JobSeen:
         return sum(count for _, count in self.parts)
 
 
-def jobs_on(nodes: PodsByNode) -> tuple[JobSeen, ...]:
-    """The jobs that hold GPUs of these nodes, by name."""
+def jobs_on(nodes: PodsByNode, elsewhere: Mapping[str, Iterable[tuple[str, str]]] | None = None) -> tuple[JobSeen, ...]:
+    """The jobs that hold GPUs of these nodes, by name; `elsewhere` says by node who serves on others (`serving_on`)."""
     held: dict[str, dict[str, list[Pod]]] = {}
     serving: dict[str, set[tuple[str, str]]] = {}
+    for node, found in (elsewhere or {}).items():
+        for service, gang in found:
+            serving.setdefault(service, set()).add((gang, node))
     for node, pods in nodes.items():
         for pod in pods:
             if pod.gpu is None or pod.job is None:
                 continue
             held.setdefault(pod.job.gang, {}).setdefault(node, []).append(pod)
-            if pod.job.replica_of and pod.is_running:
-                serving.setdefault(pod.job.replica_of, set()).add((pod.job.gang, node))
+        for service, gang in serving_on(pods):
+            serving.setdefault(service, set()).add((gang, node))
     return tuple(_job(gang, parts, serving) for gang, parts in sorted(held.items()))
+
+
+def serving_on(pods: Iterable[Pod]) -> tuple[tuple[str, str], ...]:
+    """The services that pods answer for, each with the job that does."""
+    ready = (pod.job for pod in pods if pod.gpu is not None and pod.is_running and not pod.is_terminating)
+    return tuple(dict.fromkeys((job.replica_of, job.gang) for job in ready if job is not None and job.replica_of))
 
 
 def _job(gang: str, parts: Mapping[str, list[Pod]], serving: Mapping[str, set[tuple[str, str]]]) -> JobSeen:
@@ -76,6 +87,7 @@ def _job(gang: str, parts: Mapping[str, list[Pod]], serving: Mapping[str, set[tu
         saved_at=min((each.saved_at for each in told if each.saved_at is not None), default=None),
         can_be_asked=all(pod.offers_checkpoint for pod in pods),
         workloads=tuple(dict.fromkeys(f"{pod.namespace}/{pod.workload}" for pod in pods if pod.workload)),
+        is_service=all(each.replica_of for each in told),
         has_replicas=_has_replicas(gang, told, set(parts), serving),
     )
 

@@ -1,10 +1,12 @@
-"""The work of a cluster beside what runs: how long jobs ran that have finished, and who waits for GPUs.
+"""The work of a cluster beside what runs: how long jobs ran that have ended, who waits for GPUs, who may be disturbed.
 
     finished    by line (whose jobs are alike), the latest of them; and by namespace, for lines that few tell of
     waiting     pods that the scheduler found no node for, by the GPUs that each of them asks for
+    budgets     PodDisruptionBudgets, and how many disruptions each of them allows now
 
-Law of this file: both are bounded, whatever the cluster does; an end is noted once, when it is first seen, and outlives
-its pod. Nothing is promised by either. Tests: tests/core/test_work.py
+Law of this file: ends and waits are bounded, whatever the cluster does; an end is noted once, when it is first seen,
+and outlives its pod. Nothing is promised by any: an eviction is refused by the API server, not here.
+Tests: tests/core/test_work.py
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from seatrial.core.model.selectors import Selector
 
 ENDS_MAX: Final = 30
 """So many ends of a line are kept, the latest."""
@@ -30,14 +34,34 @@ class Ended(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodBudget:
+    """A PodDisruptionBudget: the pods that it is over, and how many of them may be disrupted now."""
+
+    namespace: str
+    name: str
+    selector: Selector
+    allowed: int
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def covers(self, namespace: str, labels: Iterable[tuple[str, str]]) -> bool:
+        """Whether a pod with these labels is one of those that it is over."""
+        return namespace == self.namespace and self.selector.matches(dict(labels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSeen:
-    """What has ended and what waits."""
+    """What has ended, what waits, and what may be disturbed."""
 
     finished: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """By line, and by namespace with a slash behind it: how long the latest ran, in seconds, in the order of their
     ends. Who ended something last comes last."""
     waiting: tuple[tuple[int, int], ...] = ()
     """GPUs that a pod asks for, and how many such pods wait; the smallest first."""
+    budgets: tuple[PodBudget, ...] = ()
+    """By namespace and name; none where nobody takes nodes by attrition."""
 
     @property
     def smallest_waiting(self) -> int:

@@ -1,0 +1,75 @@
+"""Services: who serves does not end by itself. Nodes of replicas that others answer for are cheap, and go first.
+
+    moves now    every job on the node has ready replicas on other nodes, and every PodDisruptionBudget over them allows
+                 one more disruption: what it costs is the restart alone
+    is kept      a PodDisruptionBudget over one of its pods allows no more: whoever asked would be refused, so a service
+                 is left open, nobody is evicted, the deadline or not, and the node says which budget it waits for
+
+Law of this file: what a budget allows is spent once, by who is evicted now, by services that are closed to be, and by
+pods that were asked to leave and are still there. Where a service has no budget nobody says what it can spare, and it
+goes as any job does. Tests: tests/core/test_replicas.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from seatrial.core.budget.attrition.groups import Group, grouped
+from seatrial.core.budget.attrition.values import Job, View
+
+
+def jobs_of(group: Group, view: View) -> list[Job]:
+    """The jobs on the nodes of a group."""
+    return [view.jobs[name] for name in group.jobs]
+
+
+def keepers(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[str, ...]:
+    """The budgets over these jobs that allow no more disruptions."""
+    named = (name for job in jobs for name, _ in job.budgets)
+    return tuple(dict.fromkeys(name for name in named if allowed.get(name, 0) <= 0))
+
+
+def moves(jobs: Collection[Job], allowed: Mapping[str, int]) -> bool:
+    """Whether others answer for all of these, and every budget over them allows it now."""
+    return bool(jobs) and all(job.has_replicas and job.budgets for job in jobs) and not keepers(jobs, allowed)
+
+
+def keepers_of_services(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[str, ...]:
+    """The same of those that serve: to close their nodes would not bring them to an end."""
+    return keepers((job for job in jobs if job.is_service), allowed)
+
+
+def spent(allowed: Mapping[str, int], jobs: Iterable[Job]) -> dict[str, int]:
+    """What budgets still allow once these have been asked to leave."""
+    left = dict(allowed)
+    for job in jobs:
+        for name, count in job.budgets:
+            left[name] = left.get(name, 0) - count
+    return left
+
+
+def to_close(view: View) -> dict[str, int]:
+    """What budgets allow to whoever is not closed yet."""
+    names = dict.fromkeys(name for node in view.nodes.values() if node.is_closed for name in node.jobs)
+    return spent(view.allowed, (view.jobs[name] for name in names if view.jobs[name].is_service))
+
+
+def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *, is_last: bool) -> dict[str, str]:
+    """By node, the budget that keeps it as it is; `leaving` are evicted now, and `closing` closed."""
+    if not view.allowed:
+        return {}
+    gone = dict.fromkeys(job for name in leaving for job in view.nodes[name].jobs)
+    to_evict = spent(view.allowed, (view.jobs[name] for name in gone))
+    coming = dict.fromkeys(job for name in closing for job in view.nodes[name].jobs if view.jobs[job].is_service)
+    to_others = spent(to_close(view), (view.jobs[name] for name in coming))
+    busy = [node for node in view.nodes.values() if node.jobs and node.name not in {*leaving, *closing}]
+    found: dict[str, str] = {}
+    for group in grouped(busy, view.nodes, view.jobs):
+        jobs = jobs_of(group, view)
+        if all(node.is_closed for node in group.nodes):
+            kept = keepers(jobs, to_evict) if is_last or any(job.is_service for job in jobs) else ()
+        else:
+            kept = keepers_of_services(jobs, to_others)
+        found |= dict.fromkeys(group.names, kept[0]) if kept else {}
+    return found
