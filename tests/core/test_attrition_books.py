@@ -15,7 +15,7 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.intent import Checkpoint, Domain, Intent
 from seatrial.core.model.policy import Attrition, Share
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
@@ -202,6 +202,47 @@ def test_nobody_is_taken_before_the_node_is_seen_closed_or_while_the_rollout_is_
     assert not any(
         isinstance(act, WriteRolloutRecord) and act.record.admitted != ahead("n1") for act in decision.actions
     )
+
+
+# ── Kueue ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def a_queued_pod(name: str, node_name: str, **fields: Any) -> Pod:
+    """A pod of a Job whose pods do not know of each other, queued by Kueue as one Workload."""
+    return replace(a_job(f"{name}-{node_name}", node_name), workload=name, **fields)
+
+
+def suspending(**changes: Any) -> Intent:
+    return replace(wish(**changes), checkpoint=Checkpoint(kueue=True))
+
+
+def test_a_workload_that_is_suspended_is_one_job_on_all_of_its_nodes() -> None:
+    nodes = [node(name, a_queued_pod("sweep", name)) for name in ("n1", "n2")]
+    few = Attrition(close_ahead=0.5)
+    assert ledger(decided(seen(*nodes), suspending(attrition=few))) == {}
+    assert ledger(decided(seen(*nodes), wish(attrition=few))) == {"n1": True}
+    shut = [closed(name, a_queued_pod("sweep", name)) for name in ("n1", "n2")]
+    late = replace(WAVING, waving_since=NOW - 24 * HOUR)
+    decision = decided(seen(*shut, admitted=ahead("n1", "n2"), record=late), suspending())
+    assert ledger(decision) == {"n1": False, "n2": False}
+    (write,) = (act for act in decision.actions if isinstance(act, WriteRolloutRecord))
+    assert write.record.cost is not None
+    assert write.record.cost.evictions == 1, "it starts again once"
+
+
+def test_a_workload_loses_what_it_has_not_saved_when_it_is_suspended_for_nobody_asks_it() -> None:
+    def thrown(intent: Intent, **fields: Any) -> float:
+        shut = closed("n1", a_queued_pod("sweep", "n1", **fields))
+        late = replace(WAVING, waving_since=NOW - 24 * HOUR)
+        decision = decided(seen(shut, admitted=ahead("n1"), record=late), intent)
+        (write,) = (act for act in decision.actions if isinstance(act, WriteRolloutRecord))
+        assert write.record.cost is not None
+        return write.record.cost.thrown_gpu_seconds
+
+    unsaved = 8 * (HOUR / 2 + 600)
+    assert thrown(suspending()) == thrown(wish()) == unsaved
+    assert thrown(suspending(), offers_checkpoint=True) == unsaved
+    assert thrown(wish(), offers_checkpoint=True) == 8 * (60 + 600)
 
 
 # ── giving back ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -501,6 +501,11 @@ def test_a_workload_that_an_earlier_attempt_suspended_is_suspended_again() -> No
     assert step_node(saving(off), kueue_orders(), NOW) == asking(off, webhook=KUEUE)
 
 
+def test_a_workload_that_is_suspended_for_another_node_of_its_pods_keeps_that_mark() -> None:
+    off = a_queued(suspended_for="spring.n2.4")
+    assert step_node(saving(off), kueue_orders(), NOW) == ending(1500.0)
+
+
 def test_a_job_of_kueue_is_suspended_even_where_it_offers_to_save_its_work_and_the_others_are_asked() -> None:
     queued, saver = a_queued(0, offers_checkpoint=True, suspended_for=TOKEN), a_saver(1)
     assert step_node(saving(queued, saver), kueue_orders(), NOW) == asking(saver, webhook=HOOK)

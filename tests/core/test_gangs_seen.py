@@ -59,12 +59,6 @@ def test_a_gang_can_be_asked_to_save_only_if_all_of_it_can() -> None:
     assert [jobs_on({"n1": row})[0].can_be_asked for row in (both, one)] == [True, False]
 
 
-def test_the_workloads_of_a_job_are_named_once_each() -> None:
-    gang = "ml/job/train"
-    row = [a_pod("a", gang, workload="job-train"), a_pod("b", gang, workload="job-train")]
-    assert jobs_on({"n1": row})[0].workloads == ("ml/job-train",)
-
-
 def replica(name: str, **fields: Any) -> Pod:
     return a_pod(name, gpus=1, job={"replica_of": "ml/ReplicaSet/chat"}, **fields)
 

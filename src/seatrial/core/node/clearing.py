@@ -388,10 +388,19 @@ def _hook(pod: Pod, orders: Orders) -> str | None:
     return checkpoint.webhook if pod.offers_checkpoint else None
 
 
+def _is_off(pod: Pod, token: str) -> bool:
+    """Whether a pod's Workload is suspended already: for this visit, or for another node that it runs on as well.
+
+    Were the mark written anew for each of its nodes, they would take it from each other until the last pod is gone.
+    """
+    visit = (pod.suspended_for.rpartition(".")[0], token.rpartition(".")[0])
+    return bool(pod.suspended_for) and (pod.suspended_for == token or visit[0] != visit[1])
+
+
 def _is_due(pod: Pod, token: str, orders: Orders, now: Instant) -> bool:
     """Whether to ask: a pod is asked once, a webhook until it says that the work is saved."""
     hook = _hook(pod, orders)
-    if hook == KUEUE and pod.suspended_for == token:
+    if hook == KUEUE and _is_off(pod, token):
         return False
     if not hook:
         return pod.checkpoint_asked != token

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from seatrial.core.budget.attrition import costs
+from seatrial.core.budget.attrition.seeing import at_work
 from seatrial.core.budget.attrition.values import View
-from seatrial.core.budget.losses import gpu_count, idle_gpus, workers
+from seatrial.core.budget.losses import gpu_count, idle_gpus
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.rollouts import Cost
@@ -44,7 +45,9 @@ def cost_of(seen: Snapshot, now: Instant) -> Cost:
 
 def with_evicted(cost: Cost, taken: Iterable[str], view: View, nodes: Mapping[str, NodeSeen]) -> Cost:
     """With the jobs on nodes that are taken now; a gang counts once, also where its nodes are taken one by one."""
-    gone = {pod.job.gang for name, node in nodes.items() if _is_taken(name, view) for pod in workers(node) if pod.job}
+    away = (node for name, node in nodes.items() if _is_taken(name, view))
+    pods = (pod for node in away for pod in at_work(node, is_suspending=view.is_suspending))
+    gone = {pod.job.gang for pod in pods if pod.job is not None}
     jobs = {job for name in taken for job in view.nodes[name].jobs} - gone
     thrown = sum(costs.evicting(view.jobs[job], view.now) for job in jobs)
     thrown_gpu_seconds = round(cost.thrown_gpu_seconds + thrown, 3)

@@ -43,7 +43,7 @@ def view_of(
 ) -> View:
     """Everything a turn is decided from."""
     names = [*dict.fromkeys((*wishing, *sorted(ahead), *sorted(taken)))]
-    held = {name: tuple(map(_with_job, workers(nodes[name]))) for name in names if name not in taken}
+    held = {name: at_work(nodes[name], is_suspending=terms.is_suspending) for name in names if name not in taken}
     found = jobs_on(held, _elsewhere(nodes, held, taken))
     under = budgeted(held, terms.work.budgets)
     jobs = {each.name: replace(_job(each, terms), budgets=under.get(each.name, ())) for each in found}
@@ -58,6 +58,7 @@ def view_of(
         member_count=len(nodes),
         at_once_max=at_once_max,
         waiting_gpus=terms.work.smallest_waiting,
+        is_suspending=terms.is_suspending,
         allowed=_allowed(nodes, taken, terms.work.budgets),
         keeps=frozenset(name for name in names if kept_until(nodes[name], terms.now) is not None),
     )
@@ -131,9 +132,19 @@ def _load(node: NodeSeen, pods: Collection[Pod], is_ahead: bool, is_taken: bool,
     )
 
 
-def _with_job(pod: Pod) -> Pod:
-    """A pod of which nobody says what it is part of starts again by itself."""
-    return pod if pod.job is not None else replace(pod, job=PodJob(gang=pod.uid, line=pod.full_name))
+def at_work(node: NodeSeen, *, is_suspending: bool) -> tuple[Pod, ...]:
+    """The pods on a node that come to an end, each with the job that starts again with it.
+
+    A suspended Workload of Kueue starts again as one, whatever its pods know of each other; nobody asks them to save.
+    A pod of which nobody says what it is part of starts again by itself."""
+    found: list[Pod] = []
+    for pod in workers(node):
+        job = pod.job if pod.job is not None else PodJob(gang=pod.uid, line=pod.full_name)
+        if is_suspending and pod.workload:
+            job = replace(job, gang=f"{pod.namespace}/workload/{pod.workload}")
+        is_asked = pod.offers_checkpoint and not (is_suspending and pod.workload)
+        found.append(replace(pod, job=job, offers_checkpoint=is_asked))
+    return tuple(found)
 
 
 def _job(seen: JobSeen, terms: Terms) -> Job:
@@ -142,7 +153,7 @@ def _job(seen: JobSeen, terms: Terms) -> Job:
         parts=seen.parts,
         started_at=seen.started_at if seen.started_at is not None else terms.now,
         saved_at=seen.saved_at,
-        can_be_asked=seen.can_be_asked or bool(seen.workloads),
+        can_be_asked=seen.can_be_asked,
         ends_by=seen.ends_by,
         finished=terms.work.ran(seen.line),
         is_service=seen.is_service,

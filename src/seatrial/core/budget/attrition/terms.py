@@ -43,6 +43,8 @@ class Terms:
     """Whether time counts: outside windows and in pauses nobody new is closed, and nobody is evicted."""
     is_stopped: bool = False
     """The rollout as a whole disrupts nobody: the ledger stays as it is."""
+    is_suspending: bool = False
+    """Whether Workloads of Kueue are suspended, not evicted."""
     work: WorkSeen = field(default_factory=WorkSeen)
     """How long finished jobs ran, and who waits for GPUs: for guesses alone."""
 
@@ -74,4 +76,5 @@ def terms_of(
         deadline_at=now + FAR_SECONDS if ends_at is None else ends_at,
         is_running=clock.is_running(record, campaign.openings, now) and not intent.is_paused,
         is_stopped=is_stopped,
+        is_suspending=intent.checkpoint.kueue,
     )

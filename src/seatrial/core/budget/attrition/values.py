@@ -98,6 +98,8 @@ class View:
     """GPUs of the smallest pod that waits for some; 0 where none does."""
     at_once_max: int | None = None
     """Nodes that may reload at once; None where nobody says."""
+    is_suspending: bool = False
+    """Whether Workloads of Kueue are suspended, not evicted: all of one starts again together."""
     keeps: frozenset[str] = frozenset()
     """Who was given back a moment ago and is not closed again yet."""
     allowed: Mapping[str, int] = field(default_factory=dict)

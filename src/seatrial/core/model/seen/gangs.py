@@ -38,8 +38,6 @@ class JobSeen:
     saved_at: ApiInstant | None = None
     can_be_asked: bool = False
     """Whether all of it saves its work when asked to."""
-    workloads: tuple[str, ...] = ()
-    """The Workloads of Kueue that it can be switched off by, as namespace and name."""
     is_service: bool = False
     """Whether it is one of several that serve: it does not end by itself."""
     has_replicas: bool = False
@@ -86,7 +84,6 @@ def _job(gang: str, parts: Mapping[str, list[Pod]], serving: Mapping[str, set[tu
         ends_by=min((each.ends_by for each in told if each.ends_by is not None), default=None),
         saved_at=min((each.saved_at for each in told if each.saved_at is not None), default=None),
         can_be_asked=all(pod.offers_checkpoint for pod in pods),
-        workloads=tuple(dict.fromkeys(f"{pod.namespace}/{pod.workload}" for pod in pods if pod.workload)),
         is_service=all(each.replica_of for each in told),
         has_replicas=_has_replicas(gang, told, set(parts), serving),
     )
