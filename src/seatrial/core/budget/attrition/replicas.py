@@ -63,7 +63,8 @@ def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *,
     to_evict = spent(view.allowed, (view.jobs[name] for name in gone))
     coming = dict.fromkeys(job for name in closing for job in view.nodes[name].jobs if view.jobs[job].is_service)
     to_others = spent(to_close(view), (view.jobs[name] for name in coming))
-    busy = [node for node in view.nodes.values() if node.jobs and node.name not in {*leaving, *closing}]
+    going = leaving | closing
+    busy = [node for node in view.nodes.values() if node.jobs and node.name not in going]
     found: dict[str, str] = {}
     for group in grouped(busy, view.nodes, view.jobs):
         jobs = jobs_of(group, view)

@@ -77,8 +77,8 @@ def _elsewhere(
     """Who serves on members that are neither looked at nor taken: through already, say, or of a later wave."""
     if not any(pod.job is not None and pod.job.replica_of for pods in held.values() for pod in pods):
         return {}
-    groups = by(nodes, _serving)
-    return {name: found for found, names in groups.items() if found for name in names if name not in {*held, *taken}}
+    groups, known = by(nodes, _serving), {*held, *taken}
+    return {name: found for found, names in groups.items() if found for name in names if name not in known}
 
 
 def _serving(node: NodeSeen) -> tuple[tuple[str, str], ...]:
