@@ -46,11 +46,16 @@ def view_of(
     held = {name: at_work(nodes[name], is_suspending=terms.is_suspending) for name in names if name not in taken}
     found = jobs_on(held, _elsewhere(nodes, held, taken))
     under = budgeted(held, terms.work.budgets)
-    jobs = {each.name: replace(_job(each, terms), budgets=under.get(each.name, ())) for each in found}
-    loads = {name: _load(nodes[name], held.get(name, ()), name in ahead, name in taken, terms.now) for name in names}
+    jobs = {each.name: _job(each, terms, under.get(each.name, ())) for each in found}
+    loads = {
+        name: _reloading(nodes[name], unit_of.get(name, ""), terms.now)
+        if name in taken
+        else _load(nodes[name], held[name], unit_of.get(name, ""), terms.now if name in ahead else None)
+        for name in names
+    }
     return View(
         now=terms.now,
-        nodes={name: replace(load, unit=unit_of.get(name, "")) for name, load in loads.items()},
+        nodes=loads,
         jobs=jobs,
         way=terms.way,
         deadline_at=terms.deadline_at,
@@ -118,17 +123,22 @@ def _by_namespace(budgets: Iterable[PodBudget]) -> dict[str, list[PodBudget]]:
     return rows
 
 
-def _load(node: NodeSeen, pods: Collection[Pod], is_ahead: bool, is_taken: bool, now: Instant) -> Load:
+def _reloading(node: NodeSeen, unit: str, now: Instant) -> Load:
+    return Load(name=node.name, gpus=gpu_count(node), closed_at=now, is_reloading=True, unit=unit)
+
+
+def _load(node: NodeSeen, pods: Collection[Pod], unit: str, closed_at: Instant | None) -> Load:
+    """A node at work, or empty; `closed_at` where it is closed alone and its record does not say since when."""
     gpus = gpu_count(node)
-    if is_taken:
-        return Load(name=node.name, gpus=gpus, closed_at=now, is_reloading=True)
-    closed_at = node.record.closed_at if node.record is not None else None
+    if closed_at is not None and node.record is not None:
+        closed_at = node.record.closed_at or closed_at
     return Load(
         name=node.name,
         gpus=gpus,
-        jobs=tuple(dict.fromkeys(pod.job.gang for pod in pods if pod.job is not None)),
+        jobs=tuple(dict.fromkeys([pod.job.gang for pod in pods if pod.job is not None])),
         busy=gpus - idle_gpus(node),
-        closed_at=(closed_at or now) if is_ahead else None,
+        closed_at=closed_at,
+        unit=unit,
     )
 
 
@@ -137,17 +147,18 @@ def at_work(node: NodeSeen, *, is_suspending: bool) -> tuple[Pod, ...]:
 
     A suspended Workload of Kueue starts again as one, whatever its pods know of each other; nobody asks them to save.
     A pod of which nobody says what it is part of starts again by itself."""
-    found: list[Pod] = []
-    for pod in workers(node):
-        job = pod.job if pod.job is not None else PodJob(gang=pod.uid, line=pod.full_name)
-        if is_suspending and pod.workload:
-            job = replace(job, gang=f"{pod.namespace}/workload/{pod.workload}")
-        is_asked = pod.offers_checkpoint and not (is_suspending and pod.workload)
-        found.append(replace(pod, job=job, offers_checkpoint=is_asked))
-    return tuple(found)
+    return tuple([_as_one(pod, is_suspending) for pod in workers(node)])
 
 
-def _job(seen: JobSeen, terms: Terms) -> Job:
+def _as_one(pod: Pod, is_suspending: bool) -> Pod:
+    if is_suspending and pod.workload:
+        job = pod.job or PodJob(gang=pod.uid, line=pod.full_name)
+        job = replace(job, gang=f"{pod.namespace}/workload/{pod.workload}")
+        return replace(pod, job=job, offers_checkpoint=False)
+    return pod if pod.job is not None else replace(pod, job=PodJob(gang=pod.uid, line=pod.full_name))
+
+
+def _job(seen: JobSeen, terms: Terms, budgets: tuple[tuple[str, int], ...]) -> Job:
     return Job(
         name=seen.name,
         parts=seen.parts,
@@ -158,4 +169,5 @@ def _job(seen: JobSeen, terms: Terms) -> Job:
         finished=terms.work.ran(seen.line),
         is_service=seen.is_service,
         has_replicas=seen.has_replicas,
+        budgets=budgets,
     )
