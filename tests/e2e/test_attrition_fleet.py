@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.budget.attrition.evicting import JUST_SAVED_SECONDS
-from seatrial_lab.testbed.history import PodMoment
+from seatrial_lab.testbed.history import NodeMoment, PodMoment
 from seatrial_lab.testbed.nodes import manifests, stages
 from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.audit import AuditedRequest
@@ -117,8 +117,9 @@ def make_old(stage: LightStage, *jobs: Workload) -> None:
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def begin(stage: LightStage, name: str, **attrition: Any) -> None:
-    stage.begin(name, publish={"via": "direct"}, limits=LIMITS, attrition={"deadlineSeconds": HOUR, **attrition})
+def begin(stage: LightStage, name: str, limits: dict[str, Any] | None = None, **attrition: Any) -> None:
+    asked = {"deadlineSeconds": HOUR, **attrition}
+    stage.begin(name, publish={"via": "direct"}, limits={**LIMITS, **(limits or {})}, attrition=asked)
 
 
 def evictions(stage: LightStage, *jobs: Workload) -> list[AuditedRequest]:
@@ -207,6 +208,37 @@ def test_nobody_is_evicted_early_where_that_is_not_wanted(stage: LightStage) -> 
     assert not evictions(stage)
     assert stage.status()["cost"]["evictions"] == 0
     assert stage.status()["cost"].get("thrownGpuSeconds", 0) == 0
+
+
+def test_what_the_ends_of_jobs_put_above_the_idle_budget_is_given_back_and_told(
+    stage: LightStage, record_property: Callable[[str, object], None]
+) -> None:
+    busy = stage.fleet.nodes[1:5]
+    jobs = [run_job(stage, f"ends-{node}", [node]) for node in busy]
+    begin(stage, "over", {"maxParallelUpgrades": 1, "maxIdleGPUs": FULL}, deadlineSeconds=24 * HOUR)
+    stage.wait(partial(is_closed, stage, busy), "nodes at work to be closed")
+    before = len(stage.history.moments)
+    end(stage, *jobs)
+
+    def opened() -> list[NodeMoment]:
+        since = stage.history.moments[before:]
+        return [each for each in since if isinstance(each, NodeMoment) and each.name in busy and not each.is_cordoned]
+
+    stage.wait(lambda: bool(opened()), "who is too many to be given back")
+    first = opened()[0]
+    assert "more than 8 GPUs stood idle" in stage.wait_held("given-back", first.name)
+    ended = ended_at(stage.history.moments[before:], busy)
+    seconds = first.at - ended[1]  # the second that ended was one too many
+    record_property("above_the_budget_to_given_back_seconds", round(seconds, 2))
+    print(f"above the idle budget to given back: {seconds:.2f} s")
+    assert not evictions(stage)
+
+
+def ended_at(moments: Sequence[object], nodes: Sequence[str]) -> list[float]:
+    """When the pods of jobs were first seen to be at work no more."""
+    seen = [each for each in moments if isinstance(each, PodMoment) and each.node in nodes and not each.is_ready]
+    first = {each.uid: each.at for each in reversed(seen) if each.app.startswith("ends-")}
+    return sorted(first.values())
 
 
 def test_a_pause_tells_what_closed_nodes_cost_and_the_next_leader_gives_them_back_after_an_abort(
