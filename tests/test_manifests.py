@@ -66,7 +66,7 @@ def test_jobs_are_made_where_gates_run_and_nowhere_else() -> None:
             (item["kind"], item["metadata"].get("namespace", ""))
             for item in objects(has_campaigns=True, **options)
             for rule in item.get("rules", ())
-            if "jobs" in rule["resources"]
+            if "jobs" in rule["resources"] and "create" in rule["verbs"]
         ]
 
     assert making() == [("Role", "seatrial")]

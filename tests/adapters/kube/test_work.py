@@ -11,9 +11,11 @@ import pytest
 from aiohttp import web
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import pod_items, table
+from seatrial.adapters.kube.reading import pod_items, project, table
 from seatrial.adapters.kube.reading.fleet import Work
+from seatrial.adapters.kube.reading.items import node_item
 from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.model.seen.work import Ended, PodBudget, WorkSeen
@@ -139,6 +141,38 @@ def test_a_budget_that_was_edited_and_not_looked_at_since_allows_nothing() -> No
     assert found.allowed == 0
 
 
+def a_timed_job(name: str = "train", *, seconds: int | None = 7200, **status: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "jobs", "uid": "job-1", "resourceVersion": "8"}
+    spec = {"activeDeadlineSeconds": seconds} if seconds is not None else {}
+    return {"metadata": metadata, "spec": spec, "status": {"startTime": BEGAN} | status}
+
+
+def test_a_job_with_a_limit_tells_when_it_is_ended_and_any_other_is_left_out() -> None:
+    def ends_by(found: dict[str, Any]) -> float | None:
+        item = pod_items.timed_job_item(msgspec.convert(found, kinds.TimedJob))
+        return item.ends_by if item is not None else None
+
+    assert ends_by(a_timed_job()) == instant_of(BEGAN) + 7200
+    assert ends_by(a_timed_job(seconds=None)) is None
+    assert ends_by(a_timed_job(startTime=None)) is None, "it has not begun"
+
+
+def test_the_limit_of_a_job_counts_from_when_the_job_began_and_the_shorter_one_holds() -> None:
+    job = {"kind": "Job", "name": "train", "uid": "job-1", "controller": True}
+    later = objects.a_gpu_pod(owner=job, node="n1", status={"startTime": OVER})
+    own = objects.a_gpu_pod(owner=job, node="n1", status={"startTime": OVER}, spec={"activeDeadlineSeconds": 60})
+
+    def limit(pod: dict[str, Any]) -> float | None:
+        item = pod_items.pod_item(msgspec.convert(pod, kinds.Pod), objects.NAMESPACE)
+        assert item is not None
+        around = project.Around(wanted={}, ends_by=lambda each: instant_of(BEGAN) + 7200 if each is item else None)
+        (found,) = project.node_facts(node_item(msgspec.convert(objects.a_node(), kinds.Node)), [item], around).pods
+        return found.job.limit_seconds if found.job is not None else None
+
+    assert limit(later) == 3600, "an hour is gone already"
+    assert limit(own) == 60
+
+
 # ── over time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -185,6 +219,14 @@ async def test_a_budget_that_begins_to_allow_disruptions_is_a_reason_to_look_and
     assert streams.take_touched() == []
 
 
+def test_the_limit_of_a_job_costs_the_nodes_of_its_pods(streams: Streams) -> None:
+    job = {"kind": "Job", "name": "train", "uid": "job-1", "controller": True}
+    wrote(streams, table.PODS, objects.a_gpu_pod(owner=job, node="n2"))
+    streams.take_touched()
+    wrote(streams, table.TIMED_JOBS, a_timed_job())
+    assert streams.take_touched() == ["n2"]
+
+
 class Selecting(Kinds):
     """Answers lists of pods by what they select."""
 
@@ -214,11 +256,12 @@ async def test_a_rollout_with_a_budget_of_idle_gpus_sees_what_ended_and_who_wait
     assert work.budgets == (), "whoever takes no node by attrition has no right to see them"
 
 
-async def test_a_rollout_by_attrition_sees_what_budgets_allow() -> None:
+async def test_a_rollout_by_attrition_sees_what_budgets_allow_and_which_jobs_have_a_limit() -> None:
     server = Selecting(limits={"maxIdleGPUs": 8}, attrition={}, canary={})
     server.lists[keys.POD_BUDGETS] = [a_budget()]
+    server.lists[keys.JOBS] = [a_timed_job()]
     async with observing(server) as observer, asyncio.timeout(5):
-        while not (found := seen_by(observer).work.budgets):
+        while not ((found := seen_by(observer).work.budgets) and len(observer.streams[table.TIMED_JOBS].store)):
             await observer.wait(time.time() + 0.05)
     assert [(each.full_name, each.allowed) for each in found] == [("jobs/chat", 1)]
 

@@ -19,6 +19,7 @@ from seatrial.adapters.kube.streams.row import Row
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.model import owners
 from seatrial.core.model.consumers import Claim
+from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.intent import is_member
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operands import ORDER, Operand, governed_by
@@ -109,6 +110,7 @@ class Fleet:
             of=About(self._streams, name),
             claim=self._find_claim,
             workload=self._find_workload,
+            ends_by=self._find_end,
             warnings=self._find_warnings,
         )
         facts = project.node_facts(item, around.of(table.PODS), around)
@@ -128,6 +130,10 @@ class Fleet:
         owners = (pod.metadata.uid, pod.owner_uid)
         found = (self._streams.under(table.WORKLOADS, table.WORKLOADS_BY_OWNER, owner) for owner in owners if owner)
         return next((item for some in found for item in some), None)
+
+    def _find_end(self, pod: items.PodItem) -> ApiInstant | None:
+        found = self._streams.under(table.TIMED_JOBS, table.TIMED_JOBS_BY_UID, pod.owner_uid) if pod.owner_uid else ()
+        return next((item.ends_by for item in found), None)
 
     def _find_warnings(self, pod: str) -> Iterable[items.WarningItem]:
         return self._streams.under(table.WARNINGS, table.WARNINGS_BY_POD, pod)

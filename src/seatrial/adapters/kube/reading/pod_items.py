@@ -218,6 +218,22 @@ def queued_item(pod: kinds.Pod) -> QueuedItem | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimedJobItem:
+    """One Job that Kubernetes ends when its time is up."""
+
+    metadata: Meta
+    ends_by: ApiInstant
+
+
+def timed_job_item(found: kinds.TimedJob) -> TimedJobItem | None:
+    """Keep when a Job is ended; None for one that has no limit, or has not begun."""
+    began, seconds = readable_instant(found.status.start_time), found.spec.active_deadline_seconds
+    if began is None or seconds is None:
+        return None
+    return TimedJobItem(metadata=meta_of(found.metadata), ends_by=began + seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetItem:
     """One PodDisruptionBudget."""
 

@@ -24,6 +24,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model import consumers, owners
+from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Maintenance, NodeFacts
 from seatrial.core.model.seen.operands import ORDER, Operand, OperandPod, OperandSeen
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
@@ -100,6 +101,10 @@ def _no_workload(_pod: PodItem) -> WorkloadItem | None:
     return None
 
 
+def _no_end(_pod: PodItem) -> ApiInstant | None:
+    return None
+
+
 def _no_claim(_namespace: str, _name: str) -> consumers.Claim | None:
     return None
 
@@ -117,6 +122,8 @@ class Around:
     """By namespace and name; None when there is none, or it was not seen."""
     workload: Callable[[PodItem], WorkloadItem | None] = _no_workload
     """The Workload of Kueue that a pod belongs to; None for none, or none that may be switched off."""
+    ends_by: Callable[[PodItem], ApiInstant | None] = _no_end
+    """When the Job of a pod is ended by its own limit; None where it has none."""
     drivers: tuple[owners.DriverClaim, ...] | None = None
     """None where no NVIDIADriver owns any node."""
     of: Of = _nothing
@@ -161,7 +168,7 @@ def _joined(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFact
             case Pod():
                 user = _user(pod.facts, pod.signs, around)
                 if user is not None:
-                    users.append(_queued(user, around.workload(pod)))
+                    users.append(_timed(_queued(user, around.workload(pod)), around.ends_by(pod)))
     labels = item.labels
     is_skipped = labels.get(keys.SKIP_LABEL) == "true"
     owner = owners.NOBODY if around.drivers is None else owners.assign(around.drivers, labels)
@@ -257,6 +264,13 @@ def _queued(pod: Pod, workload: WorkloadItem | None) -> Pod:
     suspended_for = workload.suspended.token if workload.suspended is not None else ""
     job = pod.job.within(workload.limit_seconds) if pod.job is not None else None
     return replace(pod, workload=workload.metadata.name, suspended_for=suspended_for, job=job)
+
+
+def _timed(pod: Pod, ends_by: ApiInstant | None) -> Pod:
+    """A pod with the limit of its Job, which counts from when that began."""
+    if ends_by is None or pod.job is None or pod.job.started_at is None:
+        return pod
+    return replace(pod, job=pod.job.within(max(0.0, ends_by - pod.job.started_at)))
 
 
 def _driver(pod: DriverPod, around: Around) -> DriverPod:

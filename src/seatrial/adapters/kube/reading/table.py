@@ -4,7 +4,7 @@
     NODES                        NodeItem          the node
     PODS, SLICES, MAINTENANCES   …Item             the node it names
     CLAIMS                       ClaimItem         the nodes of the pods that name it
-    WORKLOADS                    WorkloadItem      the nodes of the pods that it stands for
+    WORKLOADS, TIMED_JOBS        …Item             the nodes of the pods that it stands for
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
     REVISIONS, DRIVERS, NETWORK_
     REVISIONS, DRA_REVISIONS     as read           every node, when what they want has changed (fleet.py)
@@ -109,6 +109,19 @@ POD_BUDGETS: Final[Row[kinds.PodDisruptionBudget, pod_items.BudgetItem]] = Row(
     slim=_the(pod_items.budget_item),
     need=Need.EXPLAINS,  # one that is not seen is honoured by the API server all the same
     tells=lambda item: (item.budget.selector, item.budget.allowed > 0),
+)
+
+
+TIMED_JOBS_BY_UID: Final[By[pod_items.TimedJobItem, str]] = By(keys=lambda item: (item.metadata.uid,))
+TIMED_JOBS: Final[Row[kinds.TimedJob, pod_items.TimedJobItem]] = Row(
+    name="jobs with a limit",
+    path=_the(keys.JOBS),
+    model=kinds.TimedJob,
+    slim=_the(pod_items.timed_job_item),
+    need=Need.EXPLAINS,  # without it jobs with a limit are guessed like those without
+    tells=lambda item: item.ends_by,
+    reach=lambda item, found: (pod.node for pod in found.under(PODS, PODS_BY_OWNER, item.metadata.uid)),
+    indices=(TIMED_JOBS_BY_UID,),
 )
 
 
@@ -407,7 +420,7 @@ BROUGHT: Final[Mapping[Operand, tuple[Row[Any, Any], ...]]] = {
 WORK: Final[tuple[Row[Any, Any], ...]] = (FINISHED_PODS, WAITING_PODS)
 """What a rollout looks at besides that has a budget of idle GPUs; opened when there is the first."""
 
-ATTRITION: Final[tuple[Row[Any, Any], ...]] = (POD_BUDGETS,)
+ATTRITION: Final[tuple[Row[Any, Any], ...]] = (POD_BUDGETS, TIMED_JOBS)
 """What it looks at besides, and has the right to, where nodes are taken when their jobs end; opened with the first."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)

@@ -173,6 +173,8 @@ EVERYWHERE: Final = ""
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
+JOBS: Final = "/apis/batch/v1/jobs"
+"""Those of everybody; our own are under `jobs_path`."""
 POD_BUDGETS: Final = "/apis/policy/v1/poddisruptionbudgets"
 API_VERSION: Final = "seatrial.dev/v1alpha1"
 FINALIZER: Final = "seatrial.dev/tidy-up"

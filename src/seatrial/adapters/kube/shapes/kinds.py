@@ -205,6 +205,22 @@ class Workload(Model, frozen=True):
     spec: WorkloadSpec = WorkloadSpec()
 
 
+class JobSpec(Model, frozen=True):
+    active_deadline_seconds: int | None = None
+
+
+class JobStatus(Model, frozen=True):
+    start_time: str | None = None
+
+
+class TimedJob(Model, frozen=True):
+    """Of a Job, how long it may run: Kubernetes ends it then, and does not put that on its pods."""
+
+    metadata: BareMeta = BareMeta()
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
 class Requirement(Model, frozen=True):
     key: str = ""
     operator: str = ""

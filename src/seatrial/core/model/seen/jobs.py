@@ -1,7 +1,7 @@
 """What a pod tells of the job that it is part of: who starts again with it, since when it runs, how long it may.
 
 A job is what starts again as one. When one of its pods leaves, the others stop or wait for it, so its nodes are taken
-together. Which pods that are is read from the pod alone, without the right to read Jobs, JobSets and the like: whoever
+together. Which pods that are is read from the pod alone, without the right to read JobSets and the like: whoever
 makes the pods of a gang puts its name on each of them. The first row of `GANGS` that fits decides:
 
     row                       the name is in                                    who puts it there
