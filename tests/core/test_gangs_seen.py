@@ -95,5 +95,14 @@ def test_slices_are_rounded_up_to_gpus_and_what_nobody_can_count_is_one() -> Non
     slices = [a_pod(f"s{number}", gpu=GpuUse.MIG, gpus=0, job={"mig_slices": 1}) for number in range(8)]
     assert gpus_of(slices[:7]) == 1
     assert gpus_of(slices) == 2
-    assert gpus_of([a_pod("claimed", gpu=GpuUse.CLAIM, gpus=0), a_pod("whole", gpus=2)]) == 3
+    assert gpus_of([a_pod("unread", gpu=GpuUse.CLAIM_UNREADABLE, gpus=0), a_pod("whole", gpus=2)]) == 3
     assert gpus_of([a_pod("web", gpu=None, gpus=0)]) == 0
+
+
+def test_gpus_of_claims_are_counted_once_though_pods_share_them_or_an_extended_resource_tells_of_them_too() -> None:
+    one = a_pod("a", gpu=GpuUse.CLAIM, gpus=0, claimed=("n1/0", "n1/1"))
+    other = a_pod("b", gpu=GpuUse.CLAIM, gpus=0, claimed=("n1/1", "n1/2"))
+    assert gpus_of([one]) == 2
+    assert gpus_of([one, other]) == 3
+    assert gpus_of([a_pod("extended", gpus=4, claimed=("n1/4", "n1/5", "n1/6", "n1/7"))]) == 4
+    assert [job.gpus for job in jobs_on({"n1": [one, a_pod("c", gpus=1)]})] == [2, 1]

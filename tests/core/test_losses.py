@@ -36,9 +36,11 @@ def fleet(*nodes: NodeSeen, lost: float = 0.0, **changes: Any) -> Snapshot:
         (a_node("n1", offer=EIGHT), 8),
         (a_node("n1", labels={COUNT_LABEL: "4"}), 4),
         (a_node("n1", labels={COUNT_LABEL: "four"}), 1),
+        (a_node("n1", claimable=8), 8),
+        (a_node("n1", labels={COUNT_LABEL: "4"}, claimable=8), 4),
         (a_node("n1"), 1),
     ],
-    ids=["offered before", "offered now", "labelled", "labelled with something else", "unknown"],
+    ids=["offered before", "offered now", "labelled", "mislabelled", "in slices", "labelled and in slices", "unknown"],
 )
 def test_a_node_has_the_gpus_it_had_before_the_work(node: NodeSeen, count: int) -> None:
     assert gpu_count(node) == count

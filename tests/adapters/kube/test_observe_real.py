@@ -98,6 +98,8 @@ async def test_a_claim_that_the_scheduler_allocated_holds_its_node(fleet: Fleet)
             work.namespace: (GpuUse.CLAIM, PodOwner.CONTROLLER),
             watcher.namespace: (None, PodOwner.NOBODY),
         }
+        assert {pod.namespace: len(pod.claimed) for pod in facts.pods} == {work.namespace: 1, watcher.namespace: 0}
+        assert facts.claimable == fleet.spec.gpus_per_node
         for made in (work, watcher):
             await asyncio.to_thread(fleet.plane.kubectl, "delete", "namespace", made.namespace, "--wait=false")
         await until(observer, node, lambda facts: facts.pods == ())

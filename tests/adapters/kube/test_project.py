@@ -551,7 +551,7 @@ def claimant(name: str = "train-0", **fields: Any) -> dict[str, Any]:
 def test_a_claim_is_read_as_what_was_allocated_for_it() -> None:
     item = items.claim_item(msgspec.convert(a_claim("train", GPU, GPU, MONITOR), kinds.ResourceClaim))
     assert item.claim == Claim(
-        name="train", is_allocated=True, results=(("gpu.nvidia.com", False), ("gpu.nvidia.com", True))
+        name="train", is_allocated=True, results=(("gpu.nvidia.com", False), ("gpu.nvidia.com", True)), gpus=("n1/0",)
     )
     unallocated = items.claim_item(msgspec.convert(a_claim("train"), kinds.ResourceClaim))
     assert unallocated.claim == Claim(name="train")
@@ -571,6 +571,30 @@ def test_a_claim_is_read_as_what_was_allocated_for_it() -> None:
 def test_a_pod_holds_what_its_claims_say(claims: tuple[dict[str, Any], ...], gpu: GpuUse | None, holds: bool) -> None:
     pod = joined(claimant(), around=claims_of(*claims)).pods[0]
     assert (pod.gpu, pod.holds_claim) == (gpu, holds)
+
+
+def test_a_pod_holds_the_gpus_of_its_claims_each_once_whole_or_in_part() -> None:
+    def held(*results: dict[str, Any]) -> tuple[str, ...]:
+        return joined(claimant(), around=claims_of(a_claim("train", *results))).pods[0].claimed
+
+    parts = [GPU | {"device": f"gpu-1-mig-{number}"} for number in range(3)]
+    assert held(GPU, GPU | {"device": "gpu-7"}, *parts) == ("n1/0", "n1/7", "n1/1")
+    channel = {"driver": "compute-domain.nvidia.com", "pool": "n1", "device": "channel-0"}
+    assert held(GPU, channel, MONITOR | {"device": "gpu-2"}) == ("n1/0",)
+    assert held(channel) == ()
+    assert held(MONITOR) == ()
+
+
+def test_a_node_has_the_gpus_that_its_slices_list_each_once_in_whatever_form() -> None:
+    names = ("gpu-0", "gpu-1", "gpu-1-mig-0", "gpu-vfio-1", "gpu-10")
+    pieces = [
+        {"metadata": {"name": "s"}, "spec": {"driver": driver, "nodeName": "n1", "devices": [{"name": each}]}}
+        for driver, each in (*(("gpu.nvidia.com", name) for name in names), ("compute-domain.nvidia.com", "channel-0"))
+    ]
+    kept = [items.slice_item(msgspec.convert(each, kinds.ResourceSlice)) for each in pieces]
+    slices = [each for each in kept if each is not None]
+    around = project.Around(wanted=WANTED, of=lambda row: slices if row is table.SLICES else ())  # type: ignore[arg-type]
+    assert joined(around=around).claimable == 3
 
 
 def test_claims_made_from_a_template_or_for_an_extended_resource_count_by_their_real_names() -> None:

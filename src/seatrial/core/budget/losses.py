@@ -25,12 +25,14 @@ TOLD_HOURS: Final = 0.05
 
 
 def gpu_count(node: NodeSeen) -> int:
-    """What the node offered before the work, or does now; else what its label says; else it counts as one."""
+    """What the node offered before the work, or does now; else what its label says, or its slices list; else one.
+
+    The label comes before its ResourceSlices: it stays while the DRA plugin is away."""
     before = node.record.before if node.record is not None else None
     offered = dict(before.resources).get(GPU, 0) if before is not None else 0
     offered = offered or dict(node.facts.offer.resources).get(GPU, 0)
     text = node.facts.labels.get(COUNT_LABEL, "")
-    return offered or (int(text) if text.isascii() and text.isdigit() else 0) or 1
+    return offered or (int(text) if text.isascii() and text.isdigit() else 0) or node.facts.claimable or 1
 
 
 def workers(node: NodeSeen) -> tuple[Pod, ...]:

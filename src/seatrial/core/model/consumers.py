@@ -27,6 +27,7 @@ Tests: tests/core/test_consumers.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,6 +41,11 @@ RUNTIME_CLASSES: Final = frozenset({"nvidia", "nvidia-cdi", "nvidia-legacy"})
 
 FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
 """Phases a pod never leaves; none of its processes is left to use a GPU."""
+
+GPU_DRIVER: Final = "gpu.nvidia.com"
+"""The one of them whose devices are GPUs, or parts of one."""
+_GPU: Final = re.compile(r"gpu-(?:vfio-)?([0-9]+)(?:-.*)?")
+"""How that driver names them: gpu-0, and gpu-0-mig-… or gpu-vfio-0 for the same GPU in another form."""
 
 _RESOURCE_PREFIX: Final = "nvidia.com/gpu"
 _MIG_PREFIX: Final = "nvidia.com/mig-"
@@ -65,6 +71,8 @@ class Claim:
     is_allocated: bool = False
     results: tuple[tuple[str, bool], ...] = ()
     """What was allocated: the driver of each device, and whether the access is an administrator's (monitoring)."""
+    gpus: tuple[str, ...] = ()
+    """The GPUs that were allocated, whole or in part, by pool and name; an administrator's access is none."""
 
 
 def gpu_use(*, phase: str, resources: Iterable[str], claims: Iterable[Claim], runtime_class: str) -> GpuUse | None:
@@ -98,6 +106,17 @@ def holds_claim(claims: Iterable[Claim]) -> bool:
     To be asked of every unfinished pod, and of finished ones that are being deleted: those may hang just the same.
     """
     return any(not claim.is_readable or _holds(claim, with_admin_access=True) for claim in claims)
+
+
+def gpu_name(pool: str, device: str) -> str:
+    """The GPU that a device of NVIDIA's DRA driver is, or is a part of."""
+    found = _GPU.fullmatch(device)
+    return f"{pool}/{found[1]}" if found is not None else f"{pool}/{device}"
+
+
+def claimed_gpus(claims: Iterable[Claim]) -> tuple[str, ...]:
+    """The GPUs that these claims hold, each once: claims may share one, and so may the parts of it."""
+    return tuple(dict.fromkeys(name for claim in claims for name in claim.gpus))
 
 
 def claim_names(

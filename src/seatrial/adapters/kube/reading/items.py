@@ -169,11 +169,12 @@ class WorkloadItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceItem:
-    """One ResourceSlice of GPUs, and the driver versions its devices tell."""
+    """One ResourceSlice of GPUs, which they are, and the driver versions they tell."""
 
     metadata: Meta
     node: str
     versions: tuple[str, ...]
+    gpus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,19 +381,29 @@ def claim_item(claim: kinds.ResourceClaim) -> ClaimItem:
             name=claim.metadata.name,
             is_allocated=allocation is not None,
             results=tuple(dict.fromkeys((intern(each.driver), bool(each.admin_access)) for each in results)),
+            gpus=tuple(
+                dict.fromkeys(
+                    intern(consumers.gpu_name(each.pool, each.device))
+                    for each in results
+                    if each.driver == consumers.GPU_DRIVER and not each.admin_access
+                )
+            ),
         ),
     )
 
 
 def slice_item(piece: kinds.ResourceSlice) -> SliceItem | None:
-    """Keep which driver versions a slice of GPUs tells; None for what is no GPU of a node."""
+    """Keep which GPUs a slice lists, and the driver versions it tells; None for what is no GPU of a node."""
     if piece.spec.driver != keys.GPU_DRIVER or not piece.spec.node_name:
         return None
     each_of = (device.attributes if device.basic is None else device.basic.attributes for device in piece.spec.devices)
     told = (attributes.plain or attributes.full for attributes in each_of)
     versions = {intern(each.version) for each in told if each is not None and each.version}
     return SliceItem(
-        metadata=meta_of(piece.metadata), node=intern(piece.spec.node_name), versions=tuple(sorted(versions))
+        metadata=meta_of(piece.metadata),
+        node=intern(piece.spec.node_name),
+        versions=tuple(sorted(versions)),
+        gpus=tuple(sorted({intern(consumers.gpu_name("", device.name)) for device in piece.spec.devices})),
     )
 
 

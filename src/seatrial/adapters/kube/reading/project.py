@@ -196,6 +196,7 @@ def _joined(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFact
         dra=plugin.facts if plugin and isinstance(plugin.facts, DraPlugin) else None,
         operands=_operands(pods, labels, around.operands),
         published=tuple(sorted({version for piece in around.of(table.SLICES) for version in piece.versions})),
+        claimable=len({name for piece in around.of(table.SLICES) for name in piece.gpus}),
         loaded=loaded_of(labels),
         pods=tuple(sorted(users, key=lambda pod: (pod.namespace, pod.name))),
         offer=item.offer,
@@ -252,7 +253,12 @@ def _user(pod: Pod, signs: Signs | None, around: Around) -> Pod | None:
     gpu = consumers.gpu_use(
         phase=signs.phase, resources=signs.resources, claims=claims, runtime_class=signs.runtime_class
     )
-    found = replace(pod, gpu=None if signs.is_operand else gpu, holds_claim=consumers.holds_claim(claims))
+    found = replace(
+        pod,
+        gpu=None if signs.is_operand else gpu,
+        holds_claim=consumers.holds_claim(claims),
+        claimed=consumers.claimed_gpus(claims) if gpu is not None else (),
+    )
     is_bound = pod.keeper in (PodOwner.DAEMON_SET, PodOwner.KUBELET) or signs.phase in consumers.FINISHED_PHASES
     return None if is_bound and found.gpu is None and not found.holds_claim else found
 

@@ -272,6 +272,8 @@ class DaemonSet(Model, frozen=True):
 
 class DeviceResult(Model, frozen=True):
     driver: str = ""
+    pool: str = ""
+    device: str = ""
     admin_access: bool | None = None
 
 
@@ -310,6 +312,7 @@ class BasicDevice(Model, frozen=True):
 
 
 class Device(Model, frozen=True):
+    name: str = ""
     attributes: DeviceAttributes = DeviceAttributes()
     basic: BasicDevice | None = None
     """Where v1beta1 has the attributes."""

@@ -2,8 +2,8 @@
 
     of one job            what its pods say, the weakest of them: it saves when asked if all of them do, its last save
                           is the oldest that one tells of, it ends by the first limit, it runs since its first pod
-    GPUs on a node        whole ones; MIG slices rounded up to GPUs; one where it holds what nobody can count (a claim,
-                          a shared GPU, a runtime class)
+    GPUs on a node        whole ones; those of claims, each once; MIG slices rounded up to GPUs; one where it holds what
+                          nobody can count (a claim that cannot be read, a shared GPU, a runtime class)
     replicas elsewhere    another pod of the same service is ready, in another job and on another node, and stays
 
 Law of this file: pods in, values out, in the order of the nodes. Tests: tests/core/test_gangs_seen.py
@@ -101,11 +101,14 @@ def _has_replicas(
 def gpus_of(pods: Iterable[Pod]) -> int:
     """GPUs that these pods of one node hold."""
     whole, slices, uncounted = 0, 0, 0
+    claimed: set[str] = set()
     for pod in pods:
         if pod.gpu is None:
             continue
         slices_here = pod.job.mig_slices if pod.job is not None else 0
-        whole += pod.gpu_count
+        claimed.update(pod.claimed)
+        # Behind an extended resource there may be a claim: the same GPUs, told twice.
+        whole += max(0, pod.gpu_count - len(pod.claimed))
         slices += slices_here
-        uncounted += not pod.gpu_count and not slices_here
-    return whole + -(-slices // MIG_SLICES) + uncounted
+        uncounted += not pod.gpu_count and not slices_here and not pod.claimed
+    return whole + len(claimed) + -(-slices // MIG_SLICES) + uncounted

@@ -105,6 +105,8 @@ class NodeFacts:
     """The operands that the rollout moves besides, in the order in which they are restarted."""
     published: tuple[str, ...] = ()
     """The driver versions that the node's ResourceSlices carry."""
+    claimable: int = 0
+    """The GPUs that its ResourceSlices list, each once in whatever form."""
     loaded: Loaded | None = None
     pods: tuple[Pod, ...] = ()
     offer: GpuOffer = field(default_factory=GpuOffer)

@@ -39,7 +39,9 @@ class Pod:
     gpu: GpuUse | None = None
     """How it holds a GPU, if it does; then it has to leave before the driver does."""
     gpu_count: int = 0
-    """How many whole GPUs it asked for; 0 where it holds what it holds in another way, and nobody can say how many."""
+    """How many whole GPUs it asked for; 0 where it holds what it holds in another way."""
+    claimed: tuple[str, ...] = ()
+    """The GPUs that it holds by claims, by pool and name; another pod may hold the same one."""
     is_running: bool = False
     """All of its containers run and are ready."""
     restarted_at: ApiInstant | None = None
