@@ -23,7 +23,7 @@ from seatrial.core.words import explain
 from tests.builders import NOW
 from tests.core.test_attrition import NOW as LATER
 from tests.core.test_attrition import did, job, view
-from tests.core.test_attrition_books import WAVING, ahead, closed, codes, decided, ledger, node, seen, wish
+from tests.core.test_attrition_books import WAVING, ahead, closed, codes, decided, given_back, ledger, node, seen, wish
 
 BUDGET = "ml/chat"
 
@@ -131,6 +131,13 @@ def test_a_replica_on_a_node_that_is_through_answers_as_well() -> None:
     snapshot = seen(*nodes, admitted=ahead("n1"))
     assert ledger(decided(allowing(snapshot, 1), wish())) == {"n1": False}
     assert HoldCode.DISRUPTION_LIMIT in codes(decided(allowing(snapshot, 0), wish()), "n1")
+
+
+def test_a_closed_service_is_given_back_when_its_budget_allows_no_more_for_its_next_replica_may_need_the_room() -> None:
+    nodes = (closed("n1", a_replica("a", gpus=4)), node("n2", a_replica("b")))
+    snapshot = seen(*nodes, admitted=ahead("n1"))
+    assert given_back(decided(allowing(snapshot, 0), wish())) == {"n1"}
+    assert given_back(decided(allowing(snapshot, 1), wish())) == set()
 
 
 def test_an_open_node_says_which_budget_keeps_its_pods() -> None:

@@ -45,7 +45,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "It is emptied when enough other replicas are ready. If this lasts, run more replicas, or loosen the budget.",
     ),
     HoldCode.GIVEN_BACK: says(
-        "it takes work again: more than {limit:GPU} stood idle, or its upgrade could not have finished",
+        "it takes work again: more than {limit:GPU} stood idle, a PodDisruptionBudget kept its pods, or its upgrade "
+        "could not have finished",
         "It is closed again later. Raise maxIdleGPUs to keep more nodes closed.",
     ),
     HoldCode.UNIT_INCOMPLETE: says(

@@ -62,12 +62,14 @@ class Pages:
         )
 
     def given_back(self, view: View) -> frozenset[str]:
-        """Who is opened again: more stands idle than may, too many have failed, or an upgrade could not end there."""
+        """Who is opened again: more stands idle than may, too many have failed, or an upgrade could not end there.
+
+        And services that were to be emptied, where their PodDisruptionBudget does not let them go any more."""
         ahead = self.ahead
         if len(self.budget.failed) > self.budget.failed_max:
             return ahead
         unfit = {name for name in ahead if why_not_startable(self.nodes[name]) is not None}
-        over = {name for act in returning.give_back(view) for name in act.nodes}
+        over = {name for act in returning.give_back(view) for name in act.nodes} | replicas.to_open(view)
         return (ahead & over) | _with_theirs(unfit, view, ahead)
 
     def standing(self, view: View) -> Standing:

@@ -3,7 +3,8 @@
     moves now    every job on the node has ready replicas on other nodes, and every PodDisruptionBudget over them allows
                  one more disruption: what it costs is the restart alone
     is kept      a PodDisruptionBudget over one of its pods allows no more: whoever asked would be refused, so a service
-                 is left open, nobody is evicted, the deadline or not, and the node says which budget it waits for
+                 is left open or opened again, since its next replica may need the room; nobody is evicted, the
+                 deadline or not, and the node says which budget it waits for
 
 Law of this file: what a budget allows is spent once, by who is evicted now, by services that are closed to be, and by
 pods that were asked to leave and are still there. Where a service has no budget nobody says what it can spare, and it
@@ -53,6 +54,16 @@ def to_close(view: View) -> dict[str, int]:
     """What budgets allow to whoever is not closed yet."""
     names = dict.fromkeys(name for node in view.nodes.values() if node.is_closed for name in node.jobs)
     return spent(view.allowed, (view.jobs[name] for name in names if view.jobs[name].is_service))
+
+
+def to_open(view: View) -> frozenset[str]:
+    """The nodes of services that were closed to be emptied, and whose budget allows no more since."""
+    closed = [node for node in view.nodes.values() if node.is_closed and node.jobs and not node.is_reloading]
+    if not view.allowed or not closed:
+        return frozenset()
+    groups = grouped(closed, view.nodes, view.jobs)
+    kept = (group for group in groups if keepers_of_services(jobs_of(group, view), view.allowed))
+    return frozenset(name for group in kept for name in group.names)
 
 
 def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *, is_last: bool) -> dict[str, str]:
