@@ -66,6 +66,15 @@ def test_a_gang_that_does_not_fit_into_what_may_be_closed_is_left_open_as_a_whol
     assert did(turn(seen)) == [(Verb.CLOSE, ("n3",), Reason.FULL)]
 
 
+def test_at_the_last_call_such_a_gang_has_its_turn_once_nobody_else_is_closed_at_work() -> None:
+    way, late = Attrition(close_ahead=1 / 3), NOW + HOUR / 4
+    beside = view(job("a", "n1", "n2"), job("b", "n3"), closed=("n3",), way=way, deadline_at=late)
+    assert [act.nodes for act in turn(beside) if act.verb is Verb.CLOSE] == []
+    assert did(turn(view(job("a", "n1", "n2"), empty=("n3",), closed=("n3",), way=way, deadline_at=late)))[1:] == [
+        (Verb.CLOSE, ("n1", "n2"), Reason.FULL)
+    ]
+
+
 def test_a_node_with_many_jobs_is_left_open_while_there_is_time() -> None:
     assert turn(view(*(job(f"j{each}", "n1", gpus=1) for each in range(8)))) == []
 

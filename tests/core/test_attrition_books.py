@@ -274,6 +274,13 @@ def test_who_was_given_back_is_left_alone_for_an_hour() -> None:
     assert codes(decided(seen(back), wish()), "n1") == {HoldCode.GIVEN_BACK}
 
 
+def test_who_was_given_back_and_stays_empty_is_closed_again_after_ten_minutes() -> None:
+    intent = wish()
+    young, old = (node("n1", record={"returned_at": NOW - seconds}) for seconds in (300.0, 601.0))
+    assert codes(decided(seen(young), intent), "n1") == {HoldCode.GIVEN_BACK}
+    assert ledger(decided(seen(old), intent)) == {"n1": True}
+
+
 def test_closed_nodes_are_given_back_when_too_many_have_failed_or_one_is_skipped() -> None:
     failed = node("n9", phase=NodePhase.UPGRADE_FAILED, record={"failed_revision": NEW.hash})
     nodes = [closed("n1", a_job("j", "n1")), failed]
@@ -339,3 +346,28 @@ def test_closing_more_idle_gpus_than_may_stand_idle_breaks_a_promise() -> None:
     record = replace(snapshot.rollout, admitted=ahead("n1", "n2"))
     found = broken(snapshot, wish(idle=8), Decision(actions=(WriteRolloutRecord(record=record),), at=NOW))
     assert "16 GPUs taken, limit 8" in {each.detail for each in found}
+
+
+# ── what fault schedules found ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_window_that_closes_over_a_closed_node_stops_the_clock_and_breaks_no_promise() -> None:
+    waits = closed("n1", a_job("j", "n1"))
+    campaign = Campaign(waves=ALL, openings=((NOW - 2 * HOUR, NOW - 1.0), (NOW + 9 * HOUR, NOW + 99 * HOUR)))
+    intent = replace(wish(), campaign=campaign)
+    decision = decided(seen(waits, admitted=ahead("n1")), intent)
+    (write,) = (act for act in decision.actions if isinstance(act, WriteRolloutRecord))
+    assert write.record.campaign is not None
+    assert write.record.campaign.waving_since == 0.0
+
+
+def test_at_the_last_call_who_finds_no_room_beside_a_failed_node_is_told_of_the_idle_budget() -> None:
+    record = {"is_cordon_ours": True, "has_lost_driver": True}
+    failed = node("n1", phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
+    shared = node("n2", a_job("j", "n2", 4))
+    late = replace(WAVING, waving_since=NOW - 30 * HOUR)
+    admitted = (Admission(node="n1", attempt=1),)
+    decision = decided(seen(failed, shared, admitted=admitted, record=late), wish(idle=8, failed_max=1))
+    (held,) = (held for held in decision.holds if held.subject == "n2")
+    assert held.code is HoldCode.IDLE_GPU_LIMIT
+    assert "8 are taken: n1" in explain.sentence(held, NOW)

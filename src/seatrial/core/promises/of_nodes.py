@@ -28,6 +28,7 @@ from seatrial.core.decide import Decision
 from seatrial.core.deciding.stops import CONTRADICTED
 from seatrial.core.deciding.turns import goal_of
 from seatrial.core.holds import HoldCode
+from seatrial.core.model import windows
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
@@ -290,7 +291,10 @@ def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[B
     record = seen.rollout.campaign
     phase = (record.paused_in or record.phase) if record is not None else None
     is_waited_for = intent.attrition is not None and phase in clock.RUNNING
-    is_running = record is not None and bool(record.waving_since) and not intent.is_paused
+    openings = intent.campaign.openings if intent.campaign is not None else None
+    # When a window closes, the clock runs on record until the next write: nobody is told then, and nobody evicted.
+    is_open = decision.at is None or windows.is_open(openings, decision.at)
+    is_running = record is not None and bool(record.waving_since) and not intent.is_paused and is_open
     for held in decision.holds:
         is_closed = held.code is HoldCode.CLOSED_AHEAD
         if is_closed and not is_waited_for:

@@ -266,16 +266,21 @@ def _kept_closed(kept: Mapping[str, str], pages: Pages) -> list[Hold]:
 
 
 def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, str]) -> list[Hold]:
-    """Why the others still take work."""
-    last: Instant | None = urgency.last_call(view) if pages.terms.is_running else None
-    until = last if last is not None and last > view.now else None
+    """Why the others still take work: it costs too much yet, or, at the last call, there is no room for them."""
+    is_running = pages.terms.is_running
+    is_last = is_running and urgency.is_last_call(view)
+    until: Instant | None = urgency.last_call(view) if is_running and not is_last else None
+    idle = a_few([node.name for node in view.nodes.values() if node.is_closed and node.idle], 4)
     found: list[Hold] = []
     for name in names:
         kept = kept_until(pages.nodes[name], view.now)
-        if kept is not None:
-            found.append(hold(name, HoldCode.GIVEN_BACK, until=kept, limit=view.idle_max))
-        elif name in budgets:
+        if name in budgets:
             found.append(hold(name, HoldCode.DISRUPTION_LIMIT, budget=budgets[name]))
+        elif is_last and view.idle and view.idle + view.nodes[name].gpus > view.idle_max:
+            limits = {"limit": view.idle_max, "taken": view.idle, "gpus": view.nodes[name].gpus, "nodes": idle}
+            found.append(hold(name, HoldCode.IDLE_GPU_LIMIT, limits))
+        elif kept is not None:
+            found.append(hold(name, HoldCode.GIVEN_BACK, until=kept, limit=view.idle_max))
         else:
             found.append(hold(name, HoldCode.LEFT_OPEN, until=until))
     return found

@@ -24,7 +24,8 @@ def close(view: View, room: int) -> list[Act]:
     for cost, group in _candidates(view, is_last):
         jobs = replicas.jobs_of(group, view)
         is_kept = bool(replicas.keepers_of_services(jobs, allowed))
-        if is_kept or group.idle > room or (group.jobs and len(group.nodes) > places):
+        is_alone = is_last and not busy_closed and not acts  # a gang above the share has its turn, or never any
+        if is_kept or group.idle > room or (group.jobs and len(group.nodes) > places and not is_alone):
             continue
         room -= group.idle
         places -= len(group.nodes) if group.jobs else 0

@@ -1,13 +1,25 @@
-"""Whom to give back: while more GPUs stand idle than may, the nodes whose waiting costs most.
+"""Whom to give back: while more GPUs stand idle than may, the nodes whose waiting costs most; and for how long.
 
 Tests: tests/core/test_attrition.py
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from seatrial.core.budget.attrition import costs, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+
+KEPT_SECONDS: Final = 3600.0
+"""Who was given back is left alone for so long while somebody works on it."""
+KEPT_EMPTY_SECONDS: Final = 600.0
+"""Who stays empty for so long is wanted by nobody: to close it again costs its reload alone."""
+
+
+def kept_seconds(*, is_empty: bool) -> float:
+    """How long a node is left alone after it was given back."""
+    return KEPT_EMPTY_SECONDS if is_empty else KEPT_SECONDS
 
 
 def give_back(view: View) -> list[Act]:

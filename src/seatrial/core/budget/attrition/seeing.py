@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final
 
+from seatrial.core.budget.attrition import returning
 from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.attrition.values import Job, Load, View
 from seatrial.core.budget.losses import gpu_count, idle_gpus, workers
@@ -25,9 +25,6 @@ from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.work import PodBudget
-
-KEPT_SECONDS: Final = 3600.0
-"""Who was given back is left alone for so long."""
 
 
 def view_of(
@@ -72,8 +69,10 @@ def view_of(
 def kept_until(node: NodeSeen, now: Instant) -> Instant | None:
     """Until when a node that was given back is left alone; None where it is not."""
     returned_at = node.record.returned_at if node.record is not None else None
-    until = returned_at + KEPT_SECONDS if returned_at is not None else None
-    return until if until is not None and now < until else None
+    if returned_at is None:
+        return None
+    until = returned_at + returning.kept_seconds(is_empty=not workers(node))
+    return until if now < until else None
 
 
 def _elsewhere(
