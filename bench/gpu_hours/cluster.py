@@ -66,7 +66,11 @@ class Losses:
     """Of replicas of a service, whose like went on answering."""
     seconds_over: float = 0.0
     """For how long the budget was exceeded."""
+    longest_over: float = 0.0
+    """The longest of those stretches."""
     acts_over: int = 0
+    given_back: int = 0
+    """How often nodes were given back because more stood idle than may."""
 
     @property
     def gpu_hours(self) -> float:
@@ -94,6 +98,8 @@ class Cluster:
     counts: bool = False
     _again: set[str] = field(default_factory=set)
     """Who was evicted before."""
+    _over: float = 0.0
+    """For how long the budget has been exceeded by now."""
 
     def __post_init__(self) -> None:
         self.free = [self.gpus] * self.count
@@ -139,8 +145,10 @@ class Cluster:
         if smallest:
             self.losses.idle_any += span * idle
             self.losses.idle += span * self.idle_behind(smallest)
-        if idle + reloading > self.idle_max:
+        self._over = self._over + span if idle + reloading > self.idle_max else 0.0
+        if self._over:
             self.losses.seconds_over += span
+            self.losses.longest_over = max(self.losses.longest_over, self._over)
 
     def idle_behind(self, fitting: int = 1) -> int:
         """GPUs behind our cordon without a job, reloading ones left out, on nodes that have so many of them."""
@@ -254,6 +262,12 @@ class Cluster:
     def is_over(self) -> bool:
         """Whether every node is through."""
         return all(self.done)
+
+    def works(self) -> Iterator[Work]:
+        """Every job that runs or waits."""
+        yield from (run.work for run in self.runs.values())
+        for row in self.queues.values():
+            yield from row
 
     def old(self) -> Iterator[int]:
         """The nodes that are not through."""

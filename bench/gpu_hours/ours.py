@@ -30,7 +30,6 @@ class ByAttrition:
         self.names: list[str] = []
         self.finished: dict[str, tuple[float, ...]] = {}
         self.given_back: dict[str, float] = {}
-        self.given_back_count = 0
 
     def act(self, cluster: Cluster) -> float:
         """Do what is due; when to look again."""
@@ -52,7 +51,7 @@ class ByAttrition:
                     if cluster.closed[node] is None:
                         cluster.close(node)
             case Verb.GIVE_BACK:
-                self.given_back_count += 1
+                cluster.losses.given_back += 1
                 for node in indices:
                     self.given_back[self.names[node]] = cluster.now
                     cluster.reopen(node)

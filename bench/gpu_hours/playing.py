@@ -6,11 +6,13 @@ Tests: tests/bench/test_gpu_hours.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Protocol, TypeAlias
 
 from bench.gpu_hours.cluster import RELOAD, RESTART, Cluster, Losses
-from bench.gpu_hours.traces import DAY, HOUR, Kind, Work, arrivals
+from bench.gpu_hours.traces import DAY, HOUR, Kind, Saves, Work, arrivals
 
 Warm: TypeAlias = tuple[Cluster, Iterator[Work], Work | None]
 
@@ -36,10 +38,19 @@ class Outcome:
 
 def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int) -> Warm:
     """A cluster that has been at work for so long, and what comes next."""
-    cluster = Cluster(count=count)
-    coming = arrivals(kind, seed, until)
+    cluster = deepcopy(_warmed(replace(kind, saves=Saves.SILENT), seed, warm_hours, count))
+    for work in cluster.works():
+        work.saves = kind.saves
+    coming = (work for work in arrivals(kind, seed, until) if work.arrives > warm_hours * HOUR)
+    return cluster, coming, next(coming, None)
+
+
+@cache
+def _warmed(kind: Kind, seed: int, warm_hours: float, count: int) -> Cluster:
+    """The same cluster for every way: what is known of saves changes nothing before anybody is evicted."""
+    cluster, start = Cluster(count=count), warm_hours * HOUR
+    coming = arrivals(kind, seed, start)
     following = next(coming, None)
-    start = warm_hours * HOUR
     while True:
         at = min(cluster.next_event(), following.arrives if following else float("inf"), start)
         cluster.advance(at)
@@ -48,7 +59,7 @@ def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int) -> 
             following = next(coming, None)
         cluster.schedule()
         if at >= start:
-            return cluster, coming, following
+            return cluster
 
 
 def play(

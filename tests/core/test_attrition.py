@@ -75,13 +75,15 @@ def test_at_the_last_call_such_a_gang_has_its_turn_once_nobody_else_is_closed_at
     ]
 
 
-def test_a_node_with_many_jobs_is_left_open_while_there_is_time() -> None:
-    assert turn(view(*(job(f"j{each}", "n1", gpus=1) for each in range(8)))) == []
+def test_a_node_with_many_jobs_is_closed_at_once_for_it_would_gather_more_of_them() -> None:
+    shared = view(*(job(f"j{each}", "n1", gpus=1) for each in range(8)))
+    assert did(turn(shared)) == [(Verb.CLOSE, ("n1",), Reason.CHEAP)]
 
 
-def test_the_same_node_is_closed_when_the_time_is_nearly_up() -> None:
-    late = view(*(job(f"j{each}", "n1", gpus=1) for each in range(8)), deadline_at=NOW + HOUR)
-    assert did(turn(late)) == [(Verb.CLOSE, ("n1",), Reason.CHEAP)]
+def test_where_nobody_is_hurried_the_same_node_is_left_open_until_the_time_is_nearly_up() -> None:
+    early = view(*(job(f"j{each}", "n1", gpus=1) for each in range(8)), way=Attrition(evicts_early=False))
+    assert turn(early) == []
+    assert did(turn(replace(early, deadline_at=NOW + HOUR))) == [(Verb.CLOSE, ("n1",), Reason.CHEAP)]
 
 
 def test_an_empty_node_is_closed_and_then_reloaded() -> None:
@@ -96,7 +98,8 @@ def test_no_more_empty_nodes_are_closed_than_gpus_may_stand_idle() -> None:
 def test_a_node_of_replicas_is_cheap_and_goes_before_one_of_jobs() -> None:
     services = [job(f"s{each}", "n1", gpus=4, has_replicas=True) for each in range(2)]
     jobs = [job(f"j{each}", "n2", gpus=4) for each in range(2)]
-    assert did(turn(view(*services, *jobs))) == [(Verb.CLOSE, ("n1",), Reason.CHEAP)]
+    assert [act.nodes for act in turn(view(*services, *jobs))] == [("n1",), ("n2",)]
+    assert [act.nodes for act in turn(view(*services, *jobs, way=Attrition(close_ahead=0.5)))] == [("n1",)]
 
 
 def test_who_was_given_back_a_moment_ago_is_left_alone() -> None:

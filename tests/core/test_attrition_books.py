@@ -119,7 +119,7 @@ def test_no_more_empty_nodes_are_closed_than_can_reload() -> None:
 
 def test_a_node_that_would_cost_too_much_yet_is_told_so() -> None:
     many = [a_job(f"j{each}", "n1", 1) for each in range(8)]
-    decision = decided(seen(node("n1", *many)), wish())
+    decision = decided(seen(node("n1", *many)), wish(attrition=Attrition(evicts_early=False)))
     assert codes(decision, "n1") == {HoldCode.LEFT_OPEN}
 
 

@@ -107,7 +107,7 @@ class Pages:
         )
         found: dict[str, Taken] = {}
         for group in grouped((busy.nodes[name] for name in names), busy.nodes, busy.jobs):
-            price, why = evicting.due(group, busy, urgency.is_last_call(busy))
+            price, why = evicting.due(group, busy, urgency.last_call(busy))
             reason = why or (Reason.WAITING_COSTS_MORE if group.jobs else Reason.EMPTY)
             jobs = [busy.jobs[job] for job in group.jobs]
             waited = costs.waited(jobs, busy.now, max(1.0, urgency.last_call(busy) - busy.now), price.waiting)

@@ -12,6 +12,7 @@ from math import ceil
 from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+from seatrial.core.model.instants import Instant
 
 
 def close(view: View, room: int) -> list[Act]:
@@ -19,9 +20,10 @@ def close(view: View, room: int) -> list[Act]:
     acts: list[Act] = []
     busy_closed = sum(node.is_closed and bool(node.jobs) for node in view.nodes.values())
     places = ceil(view.way.close_ahead * view.member_count) - busy_closed
-    is_last = urgency.is_last_call(view)
+    last = urgency.last_call(view)
+    is_last = view.now >= last
     allowed = replicas.to_close(view)
-    for cost, group in _candidates(view, is_last):
+    for cost, group in _candidates(view, last):
         jobs = replicas.jobs_of(group, view)
         is_kept = bool(replicas.keepers_of_services(jobs, allowed))
         is_alone = is_last and not busy_closed and not acts  # a gang above the share has its turn, or never any
@@ -34,10 +36,11 @@ def close(view: View, room: int) -> list[Act]:
     return acts
 
 
-def _candidates(view: View, is_last: bool) -> list[tuple[float, Group]]:
+def _candidates(view: View, last: Instant) -> list[tuple[float, Group]]:
+    is_last = view.now >= last
     openly = [node for node in view.nodes.values() if not node.is_closed and (is_last or node.name not in view.keeps)]
     willing = urgency.willing(view)
-    longest = max(1.0, urgency.last_call(view) - view.now)
+    longest = max(1.0, last - view.now)
     found: list[tuple[float, Group]] = []
     for group in grouped(openly, view.nodes, view.jobs):
         if not group.jobs or group.is_free_to_close or is_last or _moves(group, view):

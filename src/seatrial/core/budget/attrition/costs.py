@@ -26,7 +26,7 @@ SAVING_SECONDS: Final = 60.0
 """How long a job takes to save that is asked to."""
 MOVE_SECONDS: Final = 60.0
 """The same for one of several replicas."""
-EVICTION_GPU_SECONDS: Final = 7 * 3600.0
+EVICTION_GPU_SECONDS: Final = 10 * 3600.0
 """What a restart is to people besides: so much idle time is accepted to spare them one (bench/gpu_hours)."""
 UNWANTED: Final = 0.3
 """An idle GPU that nobody waits for now: somebody may in a moment."""
@@ -45,26 +45,31 @@ class Price(NamedTuple):
 
 def evicting(job: Job, now: Instant, seconds: float = 0.0) -> float:
     """What it costs to evict a job so many seconds from now."""
+    return _evicting(job, now, (seconds,))[0]
+
+
+def weighed(job: Job, now: Instant) -> float:
+    """The same now, with what a restart is to people."""
+    return evicting(job, now) + (0.0 if job.has_replicas else EVICTION_GPU_SECONDS)
+
+
+def _evicting(job: Job, now: Instant, spans: Sequence[float]) -> list[float]:
+    """What it costs to evict a job, for each of so many seconds from now."""
+    gpus = job.gpus
     if job.has_replicas:
-        return job.gpus * MOVE_SECONDS
-    age = max(0.0, now - job.started_at) + seconds
+        return [gpus * MOVE_SECONDS] * len(spans)
     if job.can_be_asked:
-        unsaved = SAVING_SECONDS
-    elif job.saved_at is not None:
-        unsaved = (now + seconds - job.saved_at) % SAVE_SECONDS if seconds else now - job.saved_at
-    else:
-        unsaved = min(age, SAVE_SECONDS / 2)
-    return job.gpus * (max(0.0, unsaved) + RESTART_SECONDS)
-
-
-def weighed(job: Job, now: Instant, seconds: float = 0.0) -> float:
-    """The same with what a restart is to people."""
-    return evicting(job, now, seconds) + (0.0 if job.has_replicas else EVICTION_GPU_SECONDS)
+        return [gpus * (SAVING_SECONDS + RESTART_SECONDS)] * len(spans)
+    if job.saved_at is not None:
+        since = max(0.0, now - job.saved_at)
+        return [gpus * (((since + span) % SAVE_SECONDS if span else since) + RESTART_SECONDS) for span in spans]
+    age = max(0.0, now - job.started_at)
+    return [gpus * (min(age + span, SAVE_SECONDS / 2) + RESTART_SECONDS) for span in spans]
 
 
 def price(nodes: Sequence[Load], view: View, longest: float) -> Price:
     """What it costs to empty these nodes from now on, in the best way that is allowed."""
-    now = view.now
+    now, evicts_early = view.now, view.way.evicts_early
     held = [view.jobs[name] for name in dict.fromkeys(name for node in nodes for name in node.jobs)]
     place = {job.name: number for number, job in enumerate(held)}
     rows = [
@@ -76,19 +81,23 @@ def price(nodes: Sequence[Load], view: View, longest: float) -> Price:
         for node in nodes
         if node.jobs
     ]
+    spans = (*(each for each in SPANS if each < longest), longest)
+    chances = [ends.outlasts_each(job, now, spans) for job in held]
+    losses = [_evicting(job, now, spans) for job in held]
+    restarts = [0.0 if job.has_replicas else EVICTION_GPU_SECONDS for job in held]
     best, best_cost, spent, before, rate_before = longest, float("inf"), 0.0, 0.0, 0.0
-    for span in (*(each for each in SPANS if each < longest), longest):
-        left = [ends.outlasts(job, now, span) if span else 1.0 for job in held]
+    for number, span in enumerate(spans):
+        left = [row[number] for row in chances]
         rate = sum(worth * _idle(gpus, row, left) for gpus, worth, row in rows)
         spent += (rate + rate_before) / 2 * (span - before)
         before, rate_before = span, rate
-        if spent >= best_cost and view.way.evicts_early and span < longest:
-            continue  # it only grows, and what is spent alone is more than the best
-        if view.way.evicts_early or span == longest:
-            cost = spent + sum(chance * weighed(job, now, span) for job, chance in zip(held, left, strict=True))
+        if spent < best_cost and (evicts_early or span == longest):
+            cost = spent
+            for chance, loss, restart in zip(left, losses, restarts, strict=True):
+                cost += chance * (loss[number] + restart)
             if cost < best_cost:
                 best, best_cost = span, cost
-    return Price(best, best_cost, sum(weighed(job, now) for job in held), spent)
+    return Price(best, best_cost, sum(loss[0] for loss in losses) + sum(restarts), spent)
 
 
 def waited(jobs: Sequence[Job], now: Instant, seconds: float, idle: float) -> float:

@@ -9,6 +9,7 @@ Tests: tests/core/test_attrition.py
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from seatrial.core.budget.attrition.values import Job, Source
@@ -22,16 +23,26 @@ PRIOR_COUNT: Final = 4.0
 
 def outlasts(job: Job, now: Instant, seconds: float) -> float:
     """How probable it is that a job runs longer than so many seconds from now."""
-    if job.ends_by is not None and now + seconds >= job.ends_by:
-        return 0.0
+    return outlasts_each(job, now, (seconds,))[0]
+
+
+def outlasts_each(job: Job, now: Instant, spans: Sequence[float]) -> list[float]:
+    """The same for each of several spans; in none everybody is still there."""
     age = max(0.0, now - job.started_at)
-    by_age = (age + YOUNG_SECONDS) / (age + YOUNG_SECONDS + seconds)
-    if not job.finished:
-        return by_age
-    count = len(job.finished)
-    as_long = count - bisect_right(job.finished, age)
-    longer = count - bisect_right(job.finished, age + seconds)
-    return (longer + PRIOR_COUNT * by_age) / (as_long + PRIOR_COUNT)
+    old = age + YOUNG_SECONDS
+    chances = [old / (old + span) for span in spans]
+    finished = job.finished
+    if finished:
+        count = len(finished)
+        as_long = count - bisect_right(finished, age) + PRIOR_COUNT
+        chances = [
+            (count - bisect_right(finished, age + span) + PRIOR_COUNT * chance) / as_long
+            for span, chance in zip(spans, chances, strict=True)
+        ]
+    if job.ends_by is not None:
+        left = job.ends_by - now
+        return [chance if span < left or not span else 0.0 for span, chance in zip(spans, chances, strict=True)]
+    return chances
 
 
 def source(job: Job) -> Source:

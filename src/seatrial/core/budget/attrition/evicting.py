@@ -13,6 +13,7 @@ from typing import Final
 from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+from seatrial.core.model.instants import Instant
 
 JUST_SAVED_SECONDS: Final = 120.0
 """So long after a save it counts as just saved."""
@@ -20,14 +21,14 @@ JUST_SAVED_SECONDS: Final = 120.0
 
 def evict(view: View, room: int) -> list[Act]:
     """The groups to evict now, the cheapest first; `room` are the GPUs that may yet stand idle."""
-    is_last = urgency.is_last_call(view)
+    last = urgency.last_call(view)
     acts: list[Act] = []
     closed = [node for node in view.nodes.values() if node.is_closed and node.jobs]
     found = [
         (price, why, group)
         for group in grouped(closed, view.nodes, view.jobs)
         if all(node.is_closed for node in group.nodes)
-        for price, why in [due(group, view, is_last)]
+        for price, why in [due(group, view, last)]
         if why is not None
     ]
     allowed: Mapping[str, int] = view.allowed
@@ -49,9 +50,9 @@ def evict(view: View, room: int) -> list[Act]:
     return acts
 
 
-def due(group: Group, view: View, is_last: bool) -> tuple[costs.Price, Reason | None]:
-    """What a group costs, and why it is evicted now; None where it is not."""
-    longest = max(1.0, urgency.last_call(view) - view.now)
+def due(group: Group, view: View, last: Instant) -> tuple[costs.Price, Reason | None]:
+    """What a group costs, and why it is evicted now; None where it is not. `last` is when nobody is waited for."""
+    longest, is_last = max(1.0, last - view.now), view.now >= last
     if not is_last and view.way.evicts_early and replicas.moves(replicas.jobs_of(group, view), view.allowed):
         return costs.price(group.nodes, view, longest), Reason.REPLICAS
     if not is_last and group.is_free_to_close:

@@ -8,19 +8,22 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
+from seatrial.core.budget.attrition import costs
 from seatrial.core.budget.attrition.values import View
 
-BASE_GPU_SECONDS: Final = 5 * 3600.0
-"""What emptying a node may cost while there is all the time in the world, above its reload."""
+BASE_EVICTIONS: Final = 6.0
+"""What emptying a node may cost while there is all the time in the world, in evictions. Nearly every node is below it:
+on one that is left open jobs start that will be in the way later, and who was evicted elsewhere lands there, to be
+evicted again (bench/gpu_hours)."""
 SPARE_SECONDS: Final = 900.0
 """Left over at the end, for what goes wrong."""
 
 
 def willing(view: View) -> float:
-    """What emptying one node may cost now: little at first, more and more as time runs out."""
+    """What emptying one node may cost now, in GPU-seconds: more and more as time runs out."""
     total = view.way.deadline_seconds
     left = max(1.0, last_call(view) - view.now)
-    return BASE_GPU_SECONDS * total / left if left > 1.0 else float("inf")
+    return BASE_EVICTIONS * costs.EVICTION_GPU_SECONDS * total / left if left > 1.0 else float("inf")
 
 
 def last_call(view: View) -> float:
