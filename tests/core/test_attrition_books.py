@@ -119,7 +119,8 @@ def test_no_more_empty_nodes_are_closed_than_can_reload() -> None:
 
 def test_a_node_that_would_cost_too_much_yet_is_told_so() -> None:
     many = [a_job(f"j{each}", "n1", 1) for each in range(8)]
-    decision = decided(seen(node("n1", *many)), wish(attrition=Attrition(evicts_early=False)))
+    wanted = replace(seen(node("n1", *many)), work=WorkSeen(waiting=((1, 1),)))
+    decision = decided(wanted, wish(attrition=Attrition(evicts_early=False)))
     assert codes(decision, "n1") == {HoldCode.LEFT_OPEN}
 
 
@@ -133,11 +134,13 @@ def test_no_node_is_closed_outside_of_windows() -> None:
 
 
 def test_a_node_whose_jobs_are_known_to_end_soon_is_closed_where_ages_alone_would_leave_it_open() -> None:
-    jobs = [a_job(f"j{each}", "n1", 4, hours=0.9) for each in range(2)]
-    unknown = seen(node("n1", *jobs))
-    assert codes(decided(unknown, wish()), "n1") == {HoldCode.LEFT_OPEN}
-    known = replace(unknown, work=WorkSeen(finished={f"jobs/j{each}": (3300.0,) * 30 for each in range(2)}))
-    assert ledger(decided(known, wish())) == {"n1": True}
+    jobs = [a_job(f"j{each}", "n1", 1, hours=0.9) for each in range(8)]
+    patient = wish(attrition=Attrition(evicts_early=False))
+    unknown = replace(seen(node("n1", *jobs)), work=WorkSeen(waiting=((1, 1),)))
+    assert codes(decided(unknown, patient), "n1") == {HoldCode.LEFT_OPEN}
+    finished = {f"jobs/j{each}": (3300.0,) * 30 for each in range(8)}
+    known = replace(unknown, work=replace(unknown.work, finished=finished))
+    assert ledger(decided(known, patient)) == {"n1": True}
 
 
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────────────────────

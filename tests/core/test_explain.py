@@ -187,11 +187,14 @@ def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = No
 
 ATTRITIVE = replace(careful(), attrition=Attrition(), policy=an_intent(parallel_max=0, idle_gpus_max=8).policy)
 ONE_JOB = (a_gpu_pod(gpu_count=8),)
-TWO_JOBS = (a_gpu_pod(gpu_count=4), a_gpu_pod(1, gpu_count=4))
 SERVING = a_gpu_pod(
     gpu_count=8, is_running=True, job=PodJob(gang="jobs/replica/a", line="jobs/chat", replica_of="jobs/ReplicaSet/chat")
 )
 NONE_ALLOWED = PodBudget(namespace=SERVING.namespace, name="chat", selector=Selector(), allowed=0)
+OLD_JOBS = tuple(
+    replace(a_gpu_pod(each, gpu_count=1), job=PodJob(gang=f"g{each}", line="train", started_at=-100_000.0))
+    for each in range(8)
+)
 OF_EIGHT = {"nvidia.com/gpu.count": "8"}
 CLOSED = a_node(
     phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, pods=ONE_JOB, labels=OF_EIGHT, is_cordoned=True, is_cordon_ours=True
@@ -617,7 +620,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
-    HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=TWO_JOBS)), work=WorkSeen(waiting=((1, 1),))), ATTRITIVE),
+    HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=OLD_JOBS)), work=WorkSeen(waiting=((1, 1),))), ATTRITIVE),
     HoldCode.DISRUPTION_LIMIT: (
         replace(attritive(waiting(pods=(SERVING,))), work=WorkSeen(budgets=(NONE_ALLOWED,))),
         ATTRITIVE,
