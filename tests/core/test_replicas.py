@@ -89,7 +89,7 @@ def test_a_service_that_nobody_else_answers_for_does_not_go_first() -> None:
 
 def test_a_node_that_a_job_shares_with_a_replica_does_not_go_first() -> None:
     mixed = (replica("r", "n1", gpus=4), job("a", "n1", gpus=4))
-    assert turn(view(*mixed, allowed={BUDGET: 1})) == []
+    assert [act.why for act in turn(view(*mixed, allowed={BUDGET: 1}))] == [Reason.CHEAP]
 
 
 def test_nobody_moves_early_where_early_eviction_is_not_wanted() -> None:

@@ -277,8 +277,8 @@ def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, 
         if name in budgets:
             found.append(hold(name, HoldCode.DISRUPTION_LIMIT, budget=budgets[name]))
         elif is_last and view.idle and view.idle + view.nodes[name].gpus > view.idle_max:
-            limits = {"limit": view.idle_max, "taken": view.idle, "gpus": view.nodes[name].gpus, "nodes": idle}
-            found.append(hold(name, HoldCode.IDLE_GPU_LIMIT, limits))
+            gpus, limit, taken = view.nodes[name].gpus, view.idle_max, view.idle
+            found.append(hold(name, HoldCode.IDLE_GPU_LIMIT, limit=limit, taken=taken, gpus=gpus, nodes=idle))
         elif kept is not None:
             found.append(hold(name, HoldCode.GIVEN_BACK, until=kept, limit=view.idle_max))
         else:
