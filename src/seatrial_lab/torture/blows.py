@@ -182,13 +182,15 @@ def _rewrite(play: Play, blow: Blow) -> Undo:
 
 
 def rewrite(remote: Path) -> Undo:
-    """Let the branch have one commit with everything in it, as a force-push does; the way back is one, too."""
+    """Let the branch have one commit with everything in it, as a force-push does.
+
+    The way back is one, too: whatever was pushed in between is gone with it."""
     ref = f"refs/heads/{repositories.BRANCH}"
     head = repositories.git(remote, "rev-parse", ref).strip()
     author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
     alone = repositories.git(remote, *author, "commit-tree", f"{head}^{{tree}}", "-m", "All of it in one").strip()
     repositories.git(remote, "update-ref", ref, alone, head)
-    return lambda: repositories.git(remote, "update-ref", ref, head, alone)
+    return lambda: repositories.git(remote, "update-ref", ref, head)
 
 
 DEEDS: Final[dict[str, Callable[[Play, Blow], Undo | None]]] = {

@@ -18,6 +18,8 @@ from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane import control_plane
 
 MANAGER: Final = "kustomize-controller"
+PATIENCE: Final = "20s"
+"""An API server that goes away in the middle of a request lets somebody wait who set no limit."""
 LOOK_SECONDS: Final = 1.0
 
 
@@ -110,15 +112,17 @@ class Syncer:
             return
         _git("-C", str(self._folder), "reset", "--quiet", "--hard", head)
         file = str(self._folder / self._path)
-        self._plane.kubectl(
-            "apply", "--server-side", "--force-conflicts", f"--field-manager={self._manager}", "-f", file
-        )
+        limits = (f"--field-manager={self._manager}", f"--request-timeout={PATIENCE}")
+        self._plane.kubectl("apply", "--server-side", "--force-conflicts", *limits, "-f", file)
         self.trouble = ""
         self.applied += [] if is_known else [head]
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired as err:
+        raise RemoteAway(f"git {' '.join(arguments[:4])}: no answer") from err
     if done.returncode:
         raise RemoteAway(f"git {' '.join(arguments[:4])}: {done.stderr.strip()}")
     return done.stdout

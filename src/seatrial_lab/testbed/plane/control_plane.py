@@ -143,7 +143,11 @@ class ControlPlane:
             f"--cache-dir={self.folder / 'kubectl-cache'}",
             *arguments,
         ]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=KUBECTL_TIMEOUT_SECONDS)
+        limit = KUBECTL_TIMEOUT_SECONDS
+        try:
+            done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=limit, check=False)
+        except subprocess.TimeoutExpired as err:  # an API server that comes back may let somebody wait for ever
+            raise errors.KubectlFailed(f"kubectl {' '.join(arguments)}: no answer within {limit:g} s") from err
         if done.returncode != 0:
             raise errors.KubectlFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
         return done.stdout
