@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import tarfile
 from pathlib import Path
@@ -99,6 +100,18 @@ def test_a_chart_is_the_same_unpacked_and_as_an_archive(tmp_path: Path) -> None:
 def test_an_archive_that_reaches_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
     a_packed_chart(tmp_path / "chart.tgz", name)
     with pytest.raises(BundleRefused, match="cannot be in one"):
+        charts.in_folder(tmp_path)
+
+
+def test_an_archive_that_unpacks_to_more_than_any_chart_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "BYTES_MAX", 3 * len(CHART))
+    names = ("gpu-operator/values.yaml", "gpu-operator/README.md")
+    a_packed_chart(tmp_path / "chart.tgz", *names)
+    assert len(charts.in_folder(tmp_path)) == 1
+    a_packed_chart(tmp_path / "chart.tgz", *names, "gpu-operator/last.yaml")
+    with pytest.raises(BundleRefused, match=r"'gpu-operator/last\.yaml' cannot be in one"):
         charts.in_folder(tmp_path)
 
 
@@ -217,5 +230,23 @@ def test_where_writing_fails_half_way_the_old_bundle_is_there_whole(tmp_path: Pa
     clash = {**a_bundle(), "README.md/below": Content(data=b"x")}  # a file cannot be a folder, too
     with pytest.raises(BundleRefused, match="Nothing was changed"):
         folder.write(tmp_path / "stack", clash)
+    assert below(tmp_path / "stack") == before
+    assert [each.name for each in tmp_path.iterdir()] == ["stack"]
+
+
+def test_where_the_new_bundle_cannot_take_its_place_the_old_one_is_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write(tmp_path / "stack", a_bundle())
+    before, rename = below(tmp_path / "stack"), Path.rename
+
+    def failing(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(BundleRefused, match="Nothing was changed"):
+        folder.write(tmp_path / "stack", a_bundle(new="2"))
     assert below(tmp_path / "stack") == before
     assert [each.name for each in tmp_path.iterdir()] == ["stack"]

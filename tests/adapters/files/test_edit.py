@@ -204,6 +204,22 @@ def test_an_entry_that_is_only_a_key_gets_its_first_line() -> None:
     assert after == text + '       driver: "580.82.07"\n'
 
 
+def test_where_no_other_entry_shows_how_far_in_its_lines_are_they_are_two_spaces_in() -> None:
+    text = "current: {driver: '565.77'}\ncanary:\n"
+
+    after = set_value(text, Role.CANARY, Component.GPU_DRIVER, "580.82.07")
+
+    assert after == text + '  driver: "580.82.07"\n'
+
+
+def test_a_line_below_one_that_has_no_end_begins_as_the_others_of_the_file_do() -> None:
+    text = "current:\r\n  driver: '565.77'"
+
+    after = set_value(text, Role.PRODUCTION, Component.CUDA, "12.8")
+
+    assert after == text + "\r\n  cuda: '12.8'"
+
+
 def test_json_stays_json() -> None:
     text = '{"versions": {"current": {"driver": "565.77"}}}'
 
@@ -277,6 +293,16 @@ def test_accepted_warnings_and_hardware_move_with_the_set() -> None:
         '    driver: "560.35.03"\n'
         "    accept: [{rule: old, reason: 'was so'}]\n"
     )
+
+
+def test_what_moves_to_an_entry_that_is_further_in_moves_in_with_all_its_lines() -> None:
+    accepted = ("accept:", "  - rule: new", "    reason: because", "    until: 2027-01-01")
+    text = "current:\n    driver: '560.35.03'\ncanary:\n  driver: '565.77'\n" + "".join(f"  {x}\n" for x in accepted)
+
+    after = promote(text)
+
+    assert "".join(f"    {line}\n" for line in accepted) in after
+    assert "".join(f"  {line}\n" for line in accepted) in after.partition("canary:")[2]
 
 
 def test_a_bad_production_set_does_not_become_the_way_back() -> None:

@@ -141,6 +141,27 @@ def test_the_text_of_a_layer_is_what_the_parser_reads_and_each_letter_is_where_i
             assert written[places[offset]] in (letter, "\\")
 
 
+def test_every_escape_of_yaml_is_one_letter_at_its_place() -> None:
+    escapes = [*"0abtnvfre", " ", '"', "/", "\\", *"N_LP", "x41", "u00e9", "U0001f642"]
+    written = 'k: "' + "".join(f"\\{each}." for each in escapes) + '"\n'
+    root = parse(outer_layer(written)).root
+    assert isinstance(root, MappingNode)
+    layer = text_layer(outer_layer(written), root.pairs[0])
+
+    assert layer.text == yaml.safe_load(written)["k"]
+    assert [written[layer.at(offset)] for offset in range(len(layer.text))] == ["\\", "."] * len(escapes)
+
+
+def test_the_break_between_two_paragraphs_is_at_the_end_of_the_first() -> None:
+    written = "k: >\n  one\n\n  two\n"
+    root = parse(outer_layer(written)).root
+    assert isinstance(root, MappingNode)
+    layer = text_layer(outer_layer(written), root.pairs[0])
+
+    assert layer.text == "one\ntwo\n"
+    assert layer.at(layer.text.index("\n")) == written.index("one") + len("one")
+
+
 # ── editing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -93,3 +93,15 @@ def test_check_ends_with_8_and_says_which_rule(
     assert main(["check", "--on", "2025-01-10"]) == 8
     assert time.monotonic() - began_at < 60
     assert "it takes more than a rule is given" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_process_that_was_killed_between_two_rules_costs_the_next_and_no_other() -> None:
+    about: dict[str, Any] = {"expression": "true", "when": "", "about": {"stack": {}}}
+    worker = Worker()
+    assert worker.ask(about) == (True, "")
+    assert worker._process is not None
+    worker._process.kill()
+    worker._process.wait()
+    answer, why = worker.ask(about)
+    assert (answer, "more than a rule is given" in why) == (None, True)
+    assert worker.ask(about) == (True, "")

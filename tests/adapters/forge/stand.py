@@ -46,6 +46,10 @@ class Stand:
     statuses: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     """By commit and name, as they were sent."""
     heard: list[tuple[str, str]] = field(default_factory=list)
+    remark_count: int = 0
+    """How many people have remarked on each request before somebody approves of it."""
+    rival: str = ""
+    """A branch that somebody else asks to merge just before we are heard asking for anything."""
     answer: Callable[[], web.Response] | None = None
     """What is answered to everything, if anything."""
 
@@ -82,7 +86,7 @@ class Stand:
             case "PATCH" | "PUT", ["pulls" | "merge_requests", number]:
                 return self._edited(self.of(int(number)), body)
             case "GET", ["pulls" | "merge_requests", number, "reviews" | "approvals"]:
-                return web.json_response(self._reviewed(self.of(int(number))))
+                return web.json_response(self._reviewed(self.of(int(number)), self._page(request.query)))
             case "POST", ["statuses", commit]:
                 name = body.get("context") or body["name"]
                 self.statuses.setdefault(commit, {})[name] = body
@@ -105,6 +109,8 @@ class Stand:
 
     def _opened(self, body: Any) -> web.Response:
         branch = body.get("head") or body["source_branch"]
+        if self.rival:
+            self.add(self.rival, title="by another")
         if any(each.branch == branch and each.state == "open" and not each.is_forked for each in self.requests):
             if self.kind is Kind.GITHUB:
                 why = {
@@ -145,11 +151,16 @@ class Stand:
         shown["base"]["repo"]["full_name"] = PROJECT
         return shown
 
-    def _reviewed(self, kept: Kept) -> Any:
+    def _page(self, query: Any) -> int:
+        """How many a list shows, by each forge's own word for it; 30 where nobody says."""
+        return int(query.get("limit" if self.kind is Kind.GITEA else "per_page", "30"))
+
+    def _reviewed(self, kept: Kept, page: int) -> Any:
         shown = self._shape("review")
         if self.kind is Kind.GITLAB:
             return shown if kept.approved else shown | {"approved": False, "approved_by": [], "approvals_left": 1}
-        return [shown] if kept.approved else []
+        remarks = [shown | {"state": "COMMENTED" if self.kind is Kind.GITHUB else "COMMENT"}] * self.remark_count
+        return [*remarks, *([shown] if kept.approved else [])][:page]
 
     def _status(self, sent: dict[str, Any]) -> Any:
         return self._shape("status") | {"status": sent["state"], "name": sent["name"]}

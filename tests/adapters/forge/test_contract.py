@@ -9,7 +9,9 @@ import pytest
 
 from seatrial.adapters.forge.forge import HttpForge
 from seatrial.adapters.forge.places import API_PATHS, Kind, Place
-from tests.adapters.forge.contract import Contract, Stage
+from seatrial.adapters.forge.shape import PAGE
+from seatrial.core.model.seen.requests import Review
+from tests.adapters.forge.contract import CANARY, TEXT, Contract, Stage, the_one
 from tests.adapters.forge.stand import PROJECT, TOKEN, Stand, commit_of
 from tests.adapters.http.test_webhook import serving
 
@@ -63,6 +65,27 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     stand = Stand(kind=request.param)
     async with serving(stand.handle) as url:
         yield a_stage(stand, url, tmp_path)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+async def test_what_another_opened_since_we_looked_is_the_request_and_not_opened_again(
+    kind: Kind, tmp_path: Path
+) -> None:
+    stand = Stand(kind=kind, rival=CANARY)
+    async with serving(stand.handle) as url:
+        opened = await a_stage(stand, url, tmp_path).forge.open(CANARY, title="Driver 580", text=TEXT)
+    assert (opened.number, opened.branch) == (1, CANARY)
+    assert [each.title for each in stand.requests] == ["by another"]
+
+
+@pytest.mark.parametrize("kind", [Kind.GITEA, Kind.GITHUB])
+async def test_an_approval_counts_also_after_many_remarks(kind: Kind, tmp_path: Path) -> None:
+    stand = Stand(kind=kind, remark_count=PAGE - 1)
+    async with serving(stand.handle) as url:
+        stage = a_stage(stand, url, tmp_path)
+        opened = await stage.forge.open(CANARY, title="Driver 580", text=TEXT)
+        await stage.approve(opened.number)
+        assert (await the_one(stage)).review is Review.APPROVED
 
 
 class TestContract(Contract):

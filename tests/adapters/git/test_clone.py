@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +190,23 @@ def test_what_comes_after_the_first_clone_has_its_limit(remote: Bare, tmp_path: 
 def test_a_remote_that_refuses_the_first_clone_is_told_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(GitUnavailable, match=r"cannot be reached: '.*nowhere\.git' does not appear to be a git repo"):
         Repository(Remote(url=str(tmp_path / "nowhere.git")), tmp_path / "ours").look(rollout="r")
+
+
+def test_who_waits_too_long_for_the_clone_says_so(remote: Bare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clone, "TURN_SECONDS", 0.01)
+    ours, told = remote.ours(), list[str]()
+
+    def meanwhile(text: str) -> str:
+        def ask() -> None:
+            with pytest.raises(GitUnavailable, match=r"was in use for 0\.01 s") as caught:
+                ours.look(rollout="another")
+            told.append(str(caught.value))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        return f"{text}# one\n"
+
+    promote(ours, "first", edits={"matrix.yaml": meanwhile})
+    assert len(told) == 1
+    assert ours.look(rollout="another").head == remote.head()

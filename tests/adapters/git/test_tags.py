@@ -111,3 +111,10 @@ def test_a_signing_key_that_is_missing_is_said_and_nothing_is_written(remote: Ba
     with pytest.raises(GitRefused, match="signing key"):
         tag(remote)
     assert (remote.count(), remote.git("tag", "--list")) == (1, "")
+
+
+@pytest.mark.parametrize("rollout", ["", "driver 580", "driver-580\nSeatrial-Rollout: another"])
+def test_a_tag_is_of_nobody_whose_name_would_be_read_as_something_else(remote: Bare, rollout: str) -> None:
+    with pytest.raises(SetupInvalid, match="not a name for a rollout"):
+        tag(remote, rollout)
+    assert remote.git("tag", "--list") == ""

@@ -42,7 +42,7 @@ def lines_of(recorded: Recorded) -> Iterator[str]:
     count = 0
     for data in _documents(recorded):
         count += 1
-        yield json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        yield json.dumps(data, separators=(",", ":"))
     yield json.dumps({"kind": END, "lines": count}, separators=(",", ":"))
 
 

@@ -110,17 +110,11 @@ _SHORT: Final = {
     "a": "\a",
     "b": "\b",
     "t": "\t",
-    "\t": "\t",
     "n": "\n",
     "v": "\v",
     "f": "\f",
     "r": "\r",
     "e": "\x1b",
-    " ": " ",
-    '"': '"',
-    "'": "'",
-    "/": "/",
-    "\\": "\\",
     "N": "\x85",
     "_": "\xa0",
     "L": "\u2028",
@@ -140,7 +134,7 @@ def _read(found: re.Match[str]) -> str:
             code = int(found[width], 16)
             return chr(code) if code <= 0x10FFFF else ""
         case "short":
-            return _SHORT.get(found["short"], "")
+            return _SHORT.get(found["short"], found["short"])
         case _:
             return found[0]
 
@@ -168,6 +162,9 @@ def _at_one_place(text: str, at: int) -> Layer:
     return Layer(text=text, starts=offsets, file_starts=tuple(at for _ in offsets), is_verbatim=False)
 
 
+_HEADER: Final = re.compile(r"[|>][+-]?([1-9])?")
+
+
 def _lines(text: str, start: int) -> Iterator[Piece]:
     while start < len(text):
         found = BREAK.search(text, start)
@@ -178,7 +175,7 @@ def _lines(text: str, start: int) -> Iterator[Piece]:
 
 def _width(layer: Layer, pair: Pair, lines: Sequence[Piece]) -> int:
     """How far the block is indented: as its header says, or as its first line is, if that is further than the key."""
-    header = re.match(r"[|>][+-]?([1-9])?", layer.text[pair.value.start : pair.value.start + 3])
+    header = _HEADER.match(layer.text, pair.value.start)
     outside = column_of(layer.text, pair.key.start)
     if header and header[1]:
         return outside + int(header[1])

@@ -314,8 +314,7 @@ class _Composer:
         return SequenceNode(items=tuple(items), is_flow=bool(event.flow_style), start=event.start_mark.index, end=end)
 
     def _colon(self, key: ScalarNode) -> int:
-        colon = self.layer.text.find(":", key.end)
-        return key.end if colon < 0 else colon + 1
+        return self.layer.text.find(":", key.end) + 1 or key.end
 
     def _refuse_indirection(self, event: Any) -> None:
         start = event.start_mark.index

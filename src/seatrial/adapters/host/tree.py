@@ -86,7 +86,7 @@ class HostTree:
         """The deepest first, and of several at one place each once for every mount."""
         top = f"/{DRIVER_ROOT}"
         lines = _text(self._root / "proc/self/mounts").splitlines()
-        paths = [_unescaped(parts[1]) for line in lines if len(parts := line.split()) > 1]
+        paths = [_unescaped(line.split()[1]) for line in lines]
         below = [path for path in paths if path == top or path.startswith(f"{top}/")]
         return tuple(sorted(below, key=lambda path: path.count("/"), reverse=True))
 

@@ -61,9 +61,9 @@ class JsonlJournal:
         self._files_kept = files_kept
         self._file: FileIO | None = None
         self._is_entered = False
-        self._chain = ""  # empty until the first entry
-        self._journal = ""
-        self._number = 0
+        self._chain = ""  # empty until the first entry, which also finds these out:
+        self._journal: str
+        self._number: int
         self._size_bytes = 0
         self._longest_bytes = 0
 

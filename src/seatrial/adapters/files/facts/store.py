@@ -167,7 +167,7 @@ def _lock_text(facts: Path) -> str:
 
 def _write_lock(facts: Path, before: str, rows: Mapping[str, Locked]) -> None:
     told = {name: {key: value for key, value in asdict(row).items() if value} for name, row in sorted(rows.items())}
-    text = json.dumps({"version": LOCK_VERSION, "bundles": told}, indent=2, ensure_ascii=False, default=str) + "\n"
+    text = json.dumps({"version": LOCK_VERSION, "bundles": told}, indent=2, default=str) + "\n"
     if before:
         matrix_file.replace_text(facts / LOCK, before, text)
     else:
