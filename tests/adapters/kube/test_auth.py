@@ -134,6 +134,18 @@ async def test_an_expired_token_says_when_it_expired(server: standin.StandIn) ->
             await client.list(NODES, Item)
 
 
+@pytest.mark.parametrize(
+    ("certificate", "advice"),
+    [
+        (None, "it has none"),
+        (configs.Certificate(certificate=b"c", key=b"k"), "renew the client certificate of this kubeconfig"),
+    ],
+)
+def test_who_has_no_token_is_told_what_else_may_be_wrong(certificate: configs.Certificate | None, advice: str) -> None:
+    config = configs.Config(server="http://k", context="k", source="f", certificate=certificate)
+    assert advice in auth.credentials(config, clock=Clock()).renewal()
+
+
 async def test_a_token_that_is_still_good_is_not_called_expired() -> None:
     identity = configs.StaticToken(token=a_jwt(1_900_000_000))
 
@@ -225,6 +237,7 @@ async def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
     ("script", "sentence"),
     [
         ("echo please log in >&2; exit 3", "ended with 3: please log in"),
+        (f"echo old{'x' * 299}end >&2; exit 3", f"ended with 3: {'x' * 297}end"),
         ("echo hello", "something else than an ExecCredential"),
         ("echo '{}'", "answered in no apiVersion"),
         (f'echo \'{{"apiVersion": "{V1}", "status": {{}}}}\'', "neither a token nor a certificate"),

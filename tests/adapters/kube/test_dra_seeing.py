@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
-from seatrial.adapters.kube.dra.seeing import DaemonSet, set_item
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.dra.seeing import DaemonSet, PluginObserver, set_item
+from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.movers.dra.values import DriverSet, PluginSet
+from tests.adapters.kube import objects
 
 DRIVER = {"name": "nvidia-driver-ctr", "image": "nvcr.io/nvidia/driver:580.105.08-ubuntu22.04"}
 OTHER = {"name": "main", "image": "example.com/main:1"}
@@ -40,3 +44,14 @@ def test_a_set_of_plugins_is_known_by_the_labels_of_its_pods(selector: tuple[str
 
 def test_any_other_set_is_of_no_interest() -> None:
     assert set_item(a_set(OTHER, labels={"app": "web"}, desiredNumberScheduled=7)) is None
+
+
+async def test_a_claim_that_changes_is_news_to_whoever_waits_for_its_pod_to_go(to_server: Client) -> None:
+    observer = PluginObserver(to_server, namespace=objects.NAMESPACE)
+    (claims,) = (stream for stream in observer.streams.opened if stream.row.name == table.CLAIMS.name)
+    claims.wrote(msgspec.convert(objects.a_claim("c", version="1"), claims.row.model))
+    observer.look()
+    gpu = {"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"}
+    claims.wrote(msgspec.convert(objects.a_claim("c", gpu, version="2"), claims.row.model))
+    async with asyncio.timeout(5):
+        await observer.wait(None)

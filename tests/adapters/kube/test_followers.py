@@ -55,6 +55,14 @@ def toolkit(kind: str, ready: dict[str, Any], status: dict[str, Any], **spec: An
         ),
         ({**DONE, "operationState": {"phase": "Failed", "message": REFUSED}}, {}),
         ({**DONE, "conditions": [{"type": "ComparisonError", "message": "no such path"}]}, {"trouble": "no such path"}),
+        (
+            {
+                **BEHIND,
+                "operationState": {"phase": "Failed", "message": REFUSED},
+                "conditions": [{"type": "SyncError", "message": "a"}, {"type": "ComparisonError", "message": "b"}],
+            },
+            {"trouble": f"{REFUSED} a b"},
+        ),
         ({**DONE, "conditions": [{"type": "OrphanedResourceWarning", "message": "three"}]}, {}),
         (
             {**BEHIND, "operationState": {"phase": "Running", "message": "waiting for completion of hook x"}},
@@ -62,7 +70,18 @@ def toolkit(kind: str, ready: dict[str, Any], status: dict[str, Any], **spec: An
         ),
         ({}, {"commit": ""}),
     ],
-    ids=["done", "behind", "failed", "tried again", "mended", "not compared", "a warning", "a wave", "new"],
+    ids=[
+        "done",
+        "behind",
+        "failed",
+        "tried again",
+        "mended",
+        "not compared",
+        "all of it",
+        "a warning",
+        "a wave",
+        "new",
+    ],
 )
 def test_an_application_says(status: dict[str, Any], changes: dict[str, Any]) -> None:
     assert application({"automated": {"selfHeal": True}}, status) == replace(APPLICATION, **changes)

@@ -225,6 +225,10 @@ async def test_what_ends_the_thread_is_told_and_it_stands_again(server: standin.
     broken = a_lease("", "7") | {"spec": {"holderIdentity": "other", "leaseDurationSeconds": "soon"}}
     server.will(lists(broken), lists(a_lease("", "8")), echoes)
     async with standing(server.config(), tell=told.append) as election:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while not told:
+                await asyncio.sleep(0.005)
+        assert "lease n/l is not attended to" in str(election.standing().last_error)
         assert await until_leader(election)
 
     assert [(each.task, each.pause_seconds) for each in told] == [("lease", 1.0)]

@@ -32,7 +32,7 @@ from seatrial.core.actions.of_campaigns import MakePool, StartProbe
 from seatrial.core.decide import decide
 from seatrial.core.deciding.stops import why_blind
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import Mode, SourceFacts
+from seatrial.core.model.campaign import Mode, RolloutPhase, SourceFacts
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.owners import OWNER_LABEL
@@ -234,6 +234,16 @@ async def test_a_list_of_an_older_history_is_told_and_begins_a_new_era(monkeypat
     assert "new" not in dict(after.seen.nodes["n1"].facts.labels)
 
 
+async def test_an_older_history_is_told_also_where_all_that_is_left_is_as_it_was() -> None:
+    kinds, told = Kinds(), list[tuple[str, str]]()
+    async with observing(kinds, on_back=lambda stream, version: told.append((stream, version))) as observer:
+        kinds.tell("ADDED", keys.NODES, objects.a_node("n9", version="200"))
+        await until(observer, lambda seen: "n9" in seen.nodes)
+        observer.streams[table.NODES].list_anew()
+        await until(observer, lambda seen: "n9" not in seen.nodes)
+    assert told == [("nodes", "100")]
+
+
 async def test_it_is_seen_whether_a_rollout_is_guarded_and_whether_it_was_deleted() -> None:
     kinds = Kinds()
     async with observing(kinds) as observer:
@@ -253,6 +263,18 @@ async def test_a_rollout_that_was_deleted_and_is_not_under_way_is_looked_at_firs
     kinds.lists[keys.ROLLOUTS] = [begun, ended]
     async with observing(kinds) as observer:
         assert seen_by(observer).rollout.name == "winter"
+
+
+async def test_a_rollout_that_was_deleted_waits_for_us_only_where_our_finalizer_keeps_it() -> None:
+    kinds = Kinds()
+    begun = objects.a_rollout("spring", status={"state": "progressing"})
+    guarded = objects.a_rollout("autumn", status={"state": "done"})
+    guarded["metadata"]["finalizers"] = [keys.FINALIZER]
+    theirs = objects.a_rollout("winter", status={"state": "done"})
+    theirs["metadata"] |= {"finalizers": ["example.com/theirs"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    kinds.lists[keys.ROLLOUTS] = [begun, guarded, theirs]
+    async with observing(kinds) as observer:
+        assert seen_by(observer).rollout.name == "spring"
 
 
 # ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -804,6 +826,39 @@ async def test_other_campaigns_under_way_are_named_and_plain_rollouts_are_not() 
     ]
     async with observing(kinds, rollout="spring") as observer:
         assert seen_by(observer).others == ("other",)
+
+
+@pytest.mark.parametrize(
+    ("status", "phase"),
+    [
+        ({"campaign": {"phase": "Baking"}}, RolloutPhase.BAKING),
+        ({"campaign": {"phase": "Done"}}, RolloutPhase.DONE),
+        ({"campaign": {"phase": "Dancing"}}, RolloutPhase.PROPOSED),
+        (None, None),
+    ],
+    ids=["under way", "done", "unreadable", "not there"],
+)
+async def test_it_is_seen_where_the_rollout_stands_that_a_campaign_comes_after(
+    status: dict[str, Any] | None, phase: RolloutPhase | None
+) -> None:
+    kinds = campaigning()
+    kinds.lists[keys.ROLLOUTS] = [a_campaign(after="winter")]
+    if status is not None:
+        kinds.lists[keys.ROLLOUTS] += [a_campaign("winter", status=status)]
+    async with observing(kinds, rollout="spring") as observer:
+        assert seen_by(observer).predecessor is phase
+
+
+async def test_what_brings_repositories_into_the_cluster_is_seen_in_a_fixed_order() -> None:
+    kinds = campaigning()
+
+    def made(*names: str) -> list[dict[str, Any]]:
+        return [{"metadata": {"name": name, "namespace": "argocd", "resourceVersion": "9"}} for name in names]
+
+    kinds.lists |= {keys.APPLICATIONS: made("gpu", "base"), keys.KUSTOMIZATIONS: made("apps")}
+    async with observing(kinds) as observer:
+        seen = await until(observer, lambda seen: len(seen.followers) == 3)
+    assert [each.name for each in seen.followers] == ["base", "gpu", "apps"]
 
 
 async def test_a_status_that_cannot_be_read_is_a_fault_and_nothing_moves() -> None:

@@ -62,6 +62,27 @@ def test_a_pod_of_the_operator_is_an_operand_by_its_app() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ready", "waits", "trouble"),
+    [
+        ("False", "CrashLoopBackOff", "CrashLoopBackOff"),
+        ("False", "ContainerCreating", ""),
+        ("False", "", ""),
+        ("True", "CrashLoopBackOff", ""),
+    ],
+)
+def test_an_operand_says_why_it_does_not_start_until_it_is_ready(ready: str, waits: str, trouble: str) -> None:
+    state = {"waiting": {"reason": waits}} if waits else {"running": {}}
+    status = {
+        "conditions": [{"type": "Ready", "status": ready}],
+        "containerStatuses": [{"name": "ctr", "ready": ready == "True", "state": state}],
+    }
+    item = item_of(a_toolkit(status=status))
+    assert item is not None
+    assert isinstance(item.facts, OperandPod)
+    assert (item.facts.is_ready, item.facts.trouble) == (ready == "True", trouble)
+
+
+@pytest.mark.parametrize(
     "elsewhere", [{"namespace": "tenant"}, {"owner": {"kind": "Job", "uid": "j", "controller": True}}]
 )
 def test_a_tenants_pod_cannot_call_itself_an_operand(elsewhere: dict[str, Any]) -> None:

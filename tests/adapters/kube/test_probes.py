@@ -197,6 +197,10 @@ def test_a_payload_of_ours_leaves_its_report_where_it_is_read() -> None:
     ]  # fmt: skip
 
 
+def test_one_of_a_rollout_outlives_its_end_by_a_day_and_goes_by_itself_should_nobody_take_it_away() -> None:
+    assert probes.job_of(PROBE, "uid")["spec"]["ttlSecondsAfterFinished"] == 86_400
+
+
 def test_one_that_somebody_asks_for_by_hand_is_of_no_rollout_and_soon_gone() -> None:
     body = probes.job_alone(PROBE, "token")
     found = probes.probe_item(msgspec.convert(body, Job))
@@ -398,3 +402,8 @@ def test_while_a_probe_is_pending_its_job_and_pod_are_known_and_why_it_does_not_
     done = probes.measurement_of(a_job("Complete") or job, [a_pod(phase="Succeeded", state=ended("", 0))])
     assert done is not None
     assert (done.job, done.pod, done.stuck) == ("", "", "")
+
+
+def test_a_pod_whose_place_in_its_gang_somebody_rewrote_counts_as_the_first() -> None:
+    assert a_pod(labels={keys.INDEX_LABEL: "1"}).index == 1
+    assert a_pod(labels={keys.INDEX_LABEL: "last"}).index == 0

@@ -573,6 +573,12 @@ def test_a_status_from_before_nodes_were_told_of_is_read() -> None:
     assert read.summary == Summary(state="waiting", holds=(("skipped", 3),))
 
 
+def test_a_reason_to_wait_that_somebody_cut_down_is_read_as_that_of_nobody() -> None:
+    read = rollout_records.read_rollout(a_rollout(status={"state": "waiting", "nodesWaiting": [{"code": "skipped"}]}))
+    assert read.summary is not None
+    assert [(each.code, each.nodes, each.count) for each in read.summary.waiting] == [("skipped", (), 0)]
+
+
 def test_a_status_says_which_spec_it_answers() -> None:
     fresh = a_rollout(status={"observedGeneration": -1})
     seen = rollout_records.read_rollout(fresh)
@@ -582,6 +588,13 @@ def test_a_status_says_which_spec_it_answers() -> None:
     assert status["observedGeneration"] == 3
     assert rollout_records.read_rollout(a_rollout(status=status)).observed_generation == 3
     assert "observedGeneration" not in status_of(BAKING), "nobody counts"
+
+
+def test_a_comparison_says_only_what_is_not_as_it_is_at_the_beginning() -> None:
+    compared = Compared(comparisons=(Comparison(canary="n1"),))
+    entry = compared_records.written(compared)
+    assert msgspec.json.encode(entry) == b'{"comparisons":[{"canary":"n1"}]}'
+    assert compared_records.read(entry, "compared") == compared
 
 
 @pytest.mark.parametrize(

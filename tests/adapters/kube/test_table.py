@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading import items, table
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
@@ -61,6 +61,16 @@ def test_a_warning_about_a_pod_that_is_no_driver_costs_nothing(streams: Streams)
     streams.take_touched()
     wrote(streams, table.WARNINGS, objects.a_warning("validator-n3", "BackOff", "again"))
     assert streams.take_touched() == []
+
+
+def test_how_many_pods_of_a_daemon_set_are_ready_is_no_news_and_how_it_rolls_is(streams: Streams) -> None:
+    heard: list[items.DaemonSetItem] = []
+    streams.hear(lambda _, after: heard.append(after), table.DAEMON_SETS)
+    for version, ready, strategy in (("1", 1, "OnDelete"), ("2", 2, "OnDelete"), ("3", 2, "RollingUpdate")):
+        meta = {"name": "nvidia-operator-validator", "namespace": objects.NAMESPACE, "resourceVersion": version}
+        spec, status = {"updateStrategy": {"type": strategy}}, {"numberReady": ready}
+        wrote(streams, table.DAEMON_SETS, {"metadata": meta, "spec": spec, "status": status})
+    assert [each.is_rolling for each in heard] == [False, True]
 
 
 def test_every_row_has_a_name_of_its_own_and_is_asked_for_once() -> None:

@@ -99,6 +99,7 @@ async def test_a_watch_that_lived_and_ended_is_resumed_at_once_from_the_last_ver
     await watcher.run(to_server)
 
     assert watcher.delays == [0.0, 0.0]
+    assert watcher.states[-1].failure_count == 0
     assert [seen.query["resourceVersion"] for seen in server.seen if seen.is_watch] == ["5", "9"]
     assert watcher.told == ["sync a@5", "MODIFIED a@6", "MODIFIED a@12"]
 

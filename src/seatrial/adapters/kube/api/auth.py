@@ -154,8 +154,8 @@ class _FromPlugin:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._credential: Credential | None = None
-        self._renew_at: float | None = None
-        self._expires_at: float | None = None
+        self._renew_at: float | None  # said with each credential
+        self._expires_at: float | None
 
     async def current(self) -> Credential:
         async with self._lock:

@@ -24,7 +24,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -86,7 +86,8 @@ class _Lease(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sighting:
     lease: _Lease
-    first_seen: float  # monotonic, when we first saw this state of it
+    lapses_at: float  # monotonic, counted from when we first saw this state of it
+    transition_count: int
 
 
 class Election:
@@ -144,16 +145,15 @@ class Election:
         """Say who leads and for how long, for the sentence that explains why we wait."""
         seen = self._seen
         if seen is None or not seen.lease.holder():
-            count = 0 if seen is None else seen.lease.transition_count()
+            count = 0 if seen is None else seen.transition_count
             return Leadership(
                 holder="", is_us=False, seconds_left=0.0, transition_count=count, last_error=self._last_error
             )
-        ends = seen.first_seen + seen.lease.seconds(self._timing.lease_seconds)
         return Leadership(
             holder=foreign.line(seen.lease.holder()),
             is_us=seen.lease.holder() == self._identity,
-            seconds_left=max(0.0, ends - self._monotonic()),
-            transition_count=seen.lease.transition_count(),
+            seconds_left=max(0.0, seen.lapses_at - self._monotonic()),
+            transition_count=seen.transition_count,
             last_error=self._last_error,
         )
 
@@ -243,7 +243,7 @@ class Election:
             body = self._body(None)
             self._remember(await client.create(self._path(), body, _Lease))
             return True
-        if seen.lease.holder() not in {"", self._identity} and not self._has_lapsed(seen):
+        if seen.lease.holder() not in {"", self._identity} and self._monotonic() < seen.lapses_at:
             return False
         path = clients.api_path(_GROUP_VERSION, "leases", namespace=self._namespace, name=self._name)
         self._remember(await client.replace(path, self._body(seen.lease), _Lease))
@@ -256,16 +256,18 @@ class Election:
             return None
         lease = listing.items[0]
         if self._seen is None or self._seen.lease.spec != lease.spec:
-            self._seen = _Sighting(lease=lease, first_seen=self._monotonic())
+            self._remember(lease)
         else:  # the claim is the same; keep its age, but take the version that a PUT must carry
-            self._seen = _Sighting(lease=lease, first_seen=self._seen.first_seen)
+            self._seen = replace(self._seen, lease=lease)
         return self._seen
 
-    def _has_lapsed(self, seen: _Sighting) -> bool:
-        return self._monotonic() - seen.first_seen >= seen.lease.seconds(self._timing.lease_seconds)
-
     def _remember(self, lease: _Lease) -> None:
-        self._seen = _Sighting(lease=lease, first_seen=self._monotonic())
+        # What cannot be read fails here, in the thread, and not whoever asks how it stands.
+        self._seen = _Sighting(
+            lease=lease,
+            lapses_at=self._monotonic() + lease.seconds(self._timing.lease_seconds),
+            transition_count=lease.transition_count(),
+        )
 
     async def _give_up(self, client: clients.Client) -> None:
         seen = self._seen

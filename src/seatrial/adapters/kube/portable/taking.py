@@ -1,7 +1,7 @@
 """Reads a cluster into a snapshot: every kind that somebody reads, the logs of those that fail, and nothing twice.
 
 Law of this file: what was refused is written down as refused, and not as nothing. What may be told is decided in core.
-Tests: tests/cli/test_snapshot.py, tests/e2e/test_snapshot_real.py
+Tests: tests/adapters/kube/test_portable_taking.py, tests/cli/test_snapshot.py, tests/e2e/test_snapshot_real.py
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ from seatrial.core.model.instants import Instant
 
 LOOK_SECONDS: Final = 30.0
 """Freshness is judged by time passing, so we look at least this often even when nothing changes."""
+LISTED_SECONDS: Final = 1.0
+"""The same while the first lists are waited for."""
 
 AnyStream = Stream[Any, Any]
 
@@ -182,7 +184,7 @@ class Streams:
                     "check the load of the API server",
                 )
             self.look()
-            await self._until_changed(min(left_seconds, 1.0))
+            await self._until_changed(min(left_seconds, LISTED_SECONDS))
 
     async def wait(self, until: Instant | None) -> None:
         """Return when something changed, at the latest when the time has come or freshness is to be judged again."""

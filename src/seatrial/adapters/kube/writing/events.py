@@ -23,6 +23,8 @@ from seatrial import supervision
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import errors
 
+PENDING_MAX: Final = 1000
+REMEMBERED_MAX: Final = 4096
 _MESSAGE_MAX: Final = 1024
 
 
@@ -86,8 +88,8 @@ class EventRecorder:
         on_failure: Callable[[str], None] | None = None,
         tell: supervision.Tell = lambda _: None,
         same_seconds: float = 600.0,
-        pending_max: int = 1000,
-        remembered_max: int = 4096,
+        pending_max: int = PENDING_MAX,
+        remembered_max: int = REMEMBERED_MAX,
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:

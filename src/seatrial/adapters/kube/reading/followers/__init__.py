@@ -80,7 +80,7 @@ def _trouble(item: Application) -> str:
     said = [each.message for each in item.status.conditions if each.type.endswith("Error")]
     is_behind = item.status.sync.status != SYNCED
     if operation is not None and is_behind and (operation.phase in FAILED or operation.retry_count):
-        said.insert(0, operation.message)
+        said = [operation.message, *said]
     return foreign.line(" ".join(said), SAID_MAX)
 
 
