@@ -21,11 +21,21 @@ def test_samples_keep_their_moments() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["NaN", "+Inf", "-Inf", "2147483632", "9223372036854775792", "9223372036854775794", "140737488355328"]
+    "text",
+    [
+        *("NaN", "+Inf", "-Inf"),
+        *(str(first + why) for first in (0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, 2**47) for why in range(4)),
+    ],
 )
 def test_what_is_no_number_and_what_dcgm_says_for_not_told_is_no_sample(text: str) -> None:
     [found] = answers.strands(samples((1.0, "90"), (2.0, text)))
     assert found.points == ((1.0, 90.0),)
+
+
+@pytest.mark.parametrize("text", ["2147483631", "2147483636", "140737488355327", "140737488355332"])
+def test_a_number_beside_those_that_dcgm_has_for_not_told_is_a_sample(text: str) -> None:
+    [found] = answers.strands(samples((1.0, text)))
+    assert found.points == ((1.0, float(text)),)
 
 
 def test_an_answer_with_a_warning_is_not_all_there_is() -> None:

@@ -21,12 +21,14 @@ from seatrial.adapters.prometheus.errors import PrometheusUnclear
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 
+_WHYS: Final = range(4)
+"""Not told, not found, not supported, not permitted: as DCGM counts them up from the first."""
 BLANKS: Final = frozenset(
-    {float(0x7FFFFFF0 + each) for each in range(5)}
+    {float(0x7FFFFFF0 + why) for why in _WHYS}
     | {float(0x7FFFFFFFFFFFFFF0)}
-    | {140737488355328.0 + each for each in range(5)}
+    | {140737488355328.0 + why for why in _WHYS}
 )
-"""DCGM's numbers for "not told", of each width; some exporters pass them on as if they were values."""
+"""DCGM's numbers for no value, of each width; some exporters pass them on as if they were values."""
 SAID_LENGTH_MAX: Final = 300
 _DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
 _SECONDS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)

@@ -57,7 +57,7 @@ class Caller:
         """Ask once, and take nothing but a yes; a PrometheusError for everything else."""
         timeout = f"{max(self._timeout_seconds * THEIR_TIMEOUT_SHARE, 1):.0f}s"
         asked = urlencode([*fields, *([("timeout", timeout)] if path == QUERY else [])])
-        url = URL(f"{self._place.url}{path}" + (f"?{asked}" if method == "GET" else ""), encoded=True)
+        url = URL(f"{self._place.url}{path}" + (f"?{asked}" if method == "GET" else ""))
         data = None if method == "GET" else asked.encode()
         headers = {"User-Agent": "seatrial", "Accept": "application/json"}
         headers |= {"Authorization": self._login.header} if self._login.header else {}
