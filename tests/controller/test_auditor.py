@@ -18,7 +18,7 @@ from tests.controller.test_metrics import Watched
 
 
 def an_auditor(client: Client, take: Take, **settings: Any) -> Auditor:
-    defaults: dict[str, Any] = {"every_seconds": 0.01, "is_leader": lambda: True}
+    defaults: dict[str, Any] = {"every_seconds": 0.01, "is_leader": lambda: True, "tell": print}
     return Auditor(client, namespace="gpu-operator", facts=load_knowledge(), take=take, **(defaults | settings))
 
 

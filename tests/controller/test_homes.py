@@ -574,7 +574,7 @@ def test_a_promotion_is_undone_by_the_few_lines_that_it_changed(text: str) -> No
 
 
 def test_any_edit_can_be_undone_by_its_note() -> None:
-    texts = ("", "a\n", "a\nb\nc\n", "c\nb\na", "b\n", "x\na\nb\nb\ny\n", "\n\n\na")
+    texts = ("", "a\n", "a\na\n", "a\nb\nc\n", "c\nb\na", "b\n", "x\na\nb\nb\ny\n", "\n\n\na")
     for before, after in product(texts, texts):
         assert undone(after, undo_of(before, after)) == before
 

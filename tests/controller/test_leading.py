@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+
 import pytest
 
 from seatrial.adapters.kube.api import errors
-from seatrial.adapters.kube.api.lease import Leadership
+from seatrial.adapters.kube.api.lease import Election, Leadership
 from seatrial.controller import leading
+from seatrial.controller.log import Log
+from tests.adapters.kube import standin
 
 
 def refused(code: int, kind: str = "leases") -> errors.ClusterError:
@@ -47,3 +52,16 @@ def test_a_standby_outlives_what_passes(error: errors.ClusterError) -> None:
 def test_who_loses_the_lease_says_why(holder: str, *, is_us: bool, error: errors.ClusterError | None, why: str) -> None:
     standing = Leadership(holder=holder, is_us=is_us, seconds_left=0.0, transition_count=1, last_error=error)
     assert why in str(leading.lost(standing, leading.timing_of(15)))
+
+
+async def test_who_will_not_wait_long_says_what_is_wrong_and_not_that_another_leads() -> None:
+    async with standin.running() as server:
+        server.will(standin.refuses(403, "Forbidden", "not for you"))
+        election = Election(
+            server.config(), namespace="n", name="l", identity="me", user_agent="t", timing=leading.timing_of(15)
+        )
+        try:
+            with pytest.raises(errors.Forbidden, match="not for you"):
+                await leading.lead(election, Log(io.StringIO()), patience_seconds=0.0, is_stopping=lambda: False)
+        finally:
+            await asyncio.to_thread(election.release)

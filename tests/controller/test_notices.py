@@ -45,7 +45,7 @@ async def test_a_notice_that_was_turned_down_is_told_in_the_log(status: int, is_
         return Reply(status, "no thanks")
 
     out = io.StringIO()
-    notifier = Notifier(post, Log(out))
+    notifier = Notifier(post, Log(out), tell=print)
     notifier.send("https://chat.example", b"{}")
     await notifier.drain(5)
 

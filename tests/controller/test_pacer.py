@@ -63,7 +63,7 @@ async def test_the_pacer_asks_whether_we_lead_before_each_write(is_leader: bool)
 
     async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
         server.will(standin.gives(a_list() | standin.an_object("n2", "8")))
-        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=leads) as pacer:
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=leads, tell=print) as pacer:
             pacer.take(a_report(RolloutPhase.WAVING))
             async with asyncio.timeout(20):
                 await asked.wait()
@@ -78,7 +78,7 @@ async def test_what_a_leader_before_us_left_is_taken_away_once_we_lead() -> None
     left = {"metadata": {"name": "n7", "uid": "u", "resourceVersion": "3", "labels": {WAKE_LABEL: WAKE_VALUE}}}
     async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
         server.will(standin.gives(a_list(left)), standin.gives(left), standin.gives(a_list()))
-        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: True) as pacer:
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: True, tell=print) as pacer:
             pacer.take(a_report(RolloutPhase.DONE))
             await server.until(3)
     # At the end it looks once more, unless it knows already that nothing was left.
@@ -93,7 +93,7 @@ async def test_what_a_leader_before_us_left_is_taken_away_once_we_lead() -> None
 async def test_at_the_end_it_looks_for_what_may_be_left_and_only_who_leads_does(is_leader: bool, count: int) -> None:
     async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
         server.will(standin.gives(a_list()))
-        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: is_leader):
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: is_leader, tell=print):
             pass
     assert [seen.verb for seen in server.seen] == ["GET"] * count
 
@@ -101,7 +101,7 @@ async def test_at_the_end_it_looks_for_what_may_be_left_and_only_who_leads_does(
 async def test_who_has_swept_and_written_nothing_since_does_not_look_again_at_the_end() -> None:
     async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
         server.will(standin.gives(a_list()))
-        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: True) as pacer:
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: True, tell=print) as pacer:
             pacer.take(a_report(RolloutPhase.DONE))
             await server.until(1)
             pacer.take(a_report(RolloutPhase.DONE))

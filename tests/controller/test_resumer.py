@@ -40,7 +40,7 @@ async def looked(sight: Sight, *answers: standin.Reply, is_leader: bool = True) 
     log = io.StringIO()
     async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
         server.will(*answers)
-        await Resumer(client, sight, Log(log), is_leader=lambda: is_leader).look()
+        await Resumer(client, sight, Log(log), is_leader=lambda: is_leader, tell=print).look()
         return [json.loads(each.body)["spec"] for each in server.seen if each.verb == "PATCH"], log.getvalue()
 
 

@@ -18,6 +18,7 @@ from seatrial.core.actions.on_nodes import EvictPods, PauseClients, RestartPod, 
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.operands import Operand
@@ -160,6 +161,19 @@ async def test_a_rollout_without_a_campaign_tells_when_it_goes_on_waits_or_is_do
     assert messages(await listener.heard()) == [
         "Progressing: 0 of 2 nodes run the target",
         "Done: 2 of 2 nodes run the target",
+    ]
+
+
+async def test_a_turn_of_a_campaign_is_an_event_and_one_for_the_worse_a_warning(listener: Listener) -> None:
+    campaign = CampaignRecord(canaries=("n1",))
+    for at, phase in enumerate((RolloutPhase.CANARY, RolloutPhase.REVERTING)):
+        turn = Turn(phase=phase, at=float(at))
+        campaign = replace(campaign, phase=phase, history=(*campaign.history, turn))
+        record = RolloutRecord(name="spring", campaign=campaign)
+        listener.teller.tell(Outcome(action=WriteRolloutRecord(record=record), result=Result.DONE))
+    assert [(each["type"], each["message"]) for each in await listener.heard()] == [
+        ("Normal", "Canary: n1 goes first"),
+        ("Warning", "Reverting: it is being rolled back"),
     ]
 
 

@@ -37,7 +37,7 @@ class Board:
 
 
 async def looked(board: Board, monitoring: Monitoring, now: float) -> TelemetryFacts:
-    watchman = Watchman(monitoring, now=lambda: now)
+    watchman = Watchman(monitoring, now=lambda: now, tell=print)
     async with watchman.watching(board):
         await watchman.look()
         return watchman.facts()

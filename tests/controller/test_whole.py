@@ -25,7 +25,9 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.controller.keeper import GitSettings
 from seatrial.controller.log import Log
 from seatrial.controller.main import LEASE, LeaseHeld, LeaseLost, Settings, control
+from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.run.loop import Report
+from seatrial.sim.monitoring import Monitoring
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.versioned import Objects
 
@@ -162,6 +164,7 @@ async def test_one_pass_leads_for_as_long_as_its_acts_take_and_leaves_the_lease_
     assert stage.server.seen[-1].path.endswith(f"/leases/{LEASE}"), "given up after everything else"
     assert stage.holder == ""
     assert stage.lease["metadata"]["annotations"] == {keys.SUITE_ANNOTATION: "example.com/probes:1"}
+    assert "held subject=n1 code=unguarded" in stage.out.getvalue(), "people are told what it came to"
     kinds = [json.loads(line)["kind"] for line in (stage.folder / "journal").read_text().splitlines()]
     assert kinds[:2] == ["head", "pass"]
     assert "outcome" in "".join(kinds)
@@ -172,6 +175,14 @@ async def test_without_a_rollout_one_pass_writes_nothing(stage: Stage) -> None:
     report = await stage.run(rollout="spring")
     assert report is not None
     assert (report.sight, stage.writes()) == (None, [])
+
+
+async def test_who_watches_a_prometheus_has_it_looked_at_beside_the_passes(stage: Stage) -> None:
+    stage.cluster.put(ROLLOUT, objects.a_rollout(canary={}))
+    report = await stage.run(watcher=Monitoring())
+    assert report is not None
+    assert report.sight is not None
+    assert report.sight.seen.telemetry == TelemetryFacts()
 
 
 async def test_who_finds_another_in_the_lead_writes_nothing_and_says_who_it_is(stage: Stage) -> None:

@@ -19,15 +19,18 @@ from seatrial.core.actions.on_nodes import (
     RestartPod,
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, WriteRolloutRecord
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Via
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts
+from seatrial.core.model.seen.releases import Holder
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.subscriptions import Plan, Subscription
 from seatrial.ports import Outcome, Result
 from seatrial.run.memory import ASKED_SECONDS_MAX, ECHO_SECONDS_MAX, Memory
 from seatrial.sim.operand_pods import operand_of
@@ -362,19 +365,21 @@ def test_a_controller_started_again_goes_on_backing_off_where_the_last_one_left_
     assert Memory(1000.0).recall(told, frozenset(), 1000.0).rebuffs == {a_gpu_pod().uid: blocked}
 
 
-def test_a_clock_that_is_put_back_does_not_make_us_wait_until_its_old_time() -> None:
+@pytest.mark.parametrize("step_seconds", [0.5, 3600])
+def test_a_clock_that_is_put_back_does_not_make_us_wait_until_its_old_time(step_seconds: float) -> None:
     """A write that was answered a second ago would be waited for until an hour later, and a rebuff backed off from."""
     memory = Memory(NOW - 10)
     refused = Outcome(action=WriteRolloutRecord(record=SEEN.rollout), result=Result.FAILED, detail="no")
     memory.learn([Outcome(action=WRITE, result=Result.DONE), refused], NOW)
     before = memory.recall(SEEN, frozenset(), NOW)
     assert (before.busy, before.put_back_at) == ({"n1": NOW + ECHO_SECONDS_MAX}, None)
-    seen = memory.recall(SEEN, frozenset(), NOW - 3600)
-    assert seen.busy == {"n1": NOW - 3600 + ECHO_SECONDS_MAX}
-    assert seen.rebuffs["rollout/spring"].at == NOW - 3600
-    assert seen.attentive_since == NOW - 3610
-    assert seen.put_back_at == NOW - 3600
-    assert memory.recall(SEEN, frozenset(), NOW - 3600 + ECHO_SECONDS_MAX).busy == {}
+    now = NOW - step_seconds
+    seen = memory.recall(SEEN, frozenset(), now)
+    assert seen.busy == {"n1": now + ECHO_SECONDS_MAX}
+    assert seen.rebuffs["rollout/spring"].at == now
+    assert seen.attentive_since == now - 10
+    assert seen.put_back_at == now
+    assert memory.recall(SEEN, frozenset(), now + ECHO_SECONDS_MAX).busy == {}
 
 
 def test_what_an_earlier_controller_was_turned_down_with_is_never_later_than_now() -> None:
@@ -397,3 +402,31 @@ def test_a_version_of_several_components_is_seen_once_the_resource_carries_them_
         carrier = Carrier(name=POLICY, version=NEW.version, note="spring/canary", parts=parts)
         seen = a_snapshot(operator=OperatorFacts(kind=POLICY, driver_version=NEW.version, carriers=(carrier,)))
         assert bool(memory.recall(seen, frozenset(), NOW).busy) is not is_seen
+
+
+def test_a_release_is_seen_once_what_holds_it_has_the_version_and_our_note() -> None:
+    name = "HelmRelease/gpu-operator/gpu-operator"
+    memory = after(Outcome(action=published(PublishStep.CANARY, (name, "v25.10.1")), result=Result.DONE))
+    for version, note, is_seen in (
+        ("v25.10.0", "", False),
+        ("v25.10.1", "", False),
+        ("v25.10.0", "spring/canary", False),
+        ("v25.10.1", "spring/canary", True),
+    ):
+        holder = Holder(component=Component.GPU_OPERATOR, resource=name, version=version, note=note)
+        seen = a_snapshot(operator=OperatorFacts(kind=POLICY, driver_version=NEW.version, holders=(holder,)))
+        assert bool(memory.recall(seen, frozenset(), NOW).busy) is not is_seen
+
+
+def test_a_plan_of_olm_is_seen_once_it_is_approved() -> None:
+    name = "InstallPlan/nvidia-gpu-operator/install-x7k2p"
+    memory = after(Outcome(action=published(PublishStep.CANARY, (name, "gpu-operator.v25.10.1")), result=Result.DONE))
+    other = Plan(resource=f"{name}-later", names=("gpu-operator.v25.10.2",))
+    for is_approved in (False, True):
+        plans = (Plan(resource=name, names=("gpu-operator.v25.10.1",), is_approved=is_approved), other)
+        followed = tuple(
+            Subscription(component=Component.GPU_OPERATOR, resource="Subscription/a/b", package="b", plan=plan)
+            for plan in plans
+        )
+        seen = a_snapshot(operator=OperatorFacts(kind=POLICY, driver_version=NEW.version, subscriptions=followed))
+        assert bool(memory.recall(seen, frozenset(), NOW).busy) is not is_approved

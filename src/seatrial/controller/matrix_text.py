@@ -105,7 +105,7 @@ def undo_of(before: str, after: str) -> str:
     """A note by which the text before an edit is made of the one after it: the lines that it took, and no others."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     top = _common(old, new)
-    end = _common(old[top:][::-1], new[top:][::-1])
+    end = min(_common(old[::-1], new[::-1]), len(old) - top, len(new) - top)
     differ = difflib.SequenceMatcher(None, new[top : len(new) - end], old[top : len(old) - end])
     return json.dumps(
         [

@@ -59,9 +59,7 @@ def _body(**fields: str) -> bytes:
 class Notifier:
     """Sends notices in the background; whoever does not answer is told of in the log, and not waited for."""
 
-    def __init__(
-        self, post: Callable[[str, bytes], Awaitable[Reply]], log: Log, *, tell: supervision.Tell = lambda _: None
-    ) -> None:
+    def __init__(self, post: Callable[[str, bytes], Awaitable[Reply]], log: Log, *, tell: supervision.Tell) -> None:
         self._post = post
         self._log = log
         self._tell = tell

@@ -38,7 +38,7 @@ class Auditor:
         every_seconds: float,
         is_leader: Callable[[], bool],
         take: Take,
-        tell: supervision.Tell = lambda _: None,
+        tell: supervision.Tell,
     ) -> None:
         self._client = client
         self._namespace = namespace

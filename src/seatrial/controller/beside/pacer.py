@@ -52,7 +52,7 @@ class Pacer:
         log: Log,
         *,
         is_leader: Callable[[], bool],
-        tell: supervision.Tell = lambda _: None,
+        tell: supervision.Tell,
     ) -> None:
         self._client = client
         self._observer = observer

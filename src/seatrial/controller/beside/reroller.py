@@ -38,7 +38,7 @@ class Reroller:
         namespaces: tuple[str, ...],
         is_leader: Callable[[], bool],
         still_seconds: float = STILL_SECONDS,
-        tell: supervision.Tell = lambda _: None,
+        tell: supervision.Tell,
     ) -> None:
         self._client, self._log = client, log
         self._namespace, self._namespaces = namespace, namespaces

@@ -42,7 +42,7 @@ class Resumer:
         *,
         is_leader: Callable[[], bool],
         look_seconds: float = LOOK_SECONDS,
-        tell: supervision.Tell = lambda _: None,
+        tell: supervision.Tell,
     ) -> None:
         self._client, self._seen, self._log = client, seen, log
         self._is_leader, self._look_seconds, self._tell = is_leader, look_seconds, tell

@@ -36,7 +36,7 @@ class Watchman:
         *,
         now: Callable[[], Instant],
         look_seconds: float = LOOK_SECONDS,
-        tell: supervision.Tell = lambda _: None,
+        tell: supervision.Tell,
     ) -> None:
         self._watcher = watcher
         self._now = now
