@@ -1,9 +1,9 @@
 """Whom to ask about a mutant: the tests that run its line, those of the file's own first, the quickest of them first.
 
 What is run at import is run by every test of the file, or, where nothing of the file is called (tables, shapes), of
-those files that import it. A program of ours runs in a process that nobody measures: the tests that its folder names
-are asked. Law of this file: no test that runs the line is left out but for want of time, and that is told. Tests:
-tests/mutants/test_choosing.py
+those files that import it; so is a function that only a table is made with. A program of ours runs in a process that
+nobody measures: the tests that its folder names are asked. Law of this file: no test that runs the line is left out but
+for want of time, and that is told. Tests: tests/mutants/test_choosing.py
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -47,7 +47,7 @@ class Choice:
     def of(self, mutant: Mutant) -> Chosen:
         """The tests to ask about a mutant; none where nobody runs it."""
         found = [each for each in self._tests if each.runs(mutant.file, *mutant.run_lines)]
-        if not found and mutant.is_at_import:
+        if not found and (mutant.is_at_import or mutant.within in _called_at_import(self._texts[mutant.file])):
             found = self._touching({mutant.file}) or self._touching(self._importers.get(mutant.file, set()))
         named = _named_in(self._texts[mutant.file])
         if not found and _PROGRAM in self._texts[mutant.file]:
@@ -100,6 +100,25 @@ def _is_beside(file: str, other: str) -> bool:
 def _named_in(text: str) -> set[str]:
     """The files of tests that a file names."""
     return {PurePosixPath(each).name for each in _NAMED.findall(text)}
+
+
+@lru_cache(maxsize=16)
+def _called_at_import(text: str) -> frozenset[str]:
+    """The functions of a file that it calls itself when it is imported, also by way of others."""
+    body = ast.parse(text).body
+    functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
+    found: set[str] = set()
+    run = (each for each in body if not isinstance(each, ast.FunctionDef | ast.ClassDef | ast.If))
+    due = {name for each in run for name in _called(each)}
+    while new := (due & functions.keys()) - found:
+        found |= new
+        due = {name for each in new for name in _called(functions[each])}
+    return frozenset(found)
+
+
+def _called(node: ast.AST) -> set[str]:
+    calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
+    return {each.id for each in calls if isinstance(each, ast.Name)}
 
 
 def _imported(text: str) -> set[str]:

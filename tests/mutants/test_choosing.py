@@ -57,6 +57,18 @@ def test_about_what_is_run_at_import_those_are_asked_who_run_the_file_or_else_it
     assert asked(Choice([above, own], TEXTS).of(a_mutant(TABLE))) == ["tests/adapters/test_table.py::a"]
 
 
+def test_a_function_that_a_table_is_made_with_is_run_at_import_and_one_that_waits_to_be_called_is_not() -> None:
+    text = "def row(a):\n    return cell(a)\ndef cell(a):\n    return a\ndef later(a):\n    return a\nROWS = [row(1)]\n"
+    own = reached("tests/adapters/test_table.py::a", 0.1, 9, file=TABLE)
+    mutants = {each.within: each for each in mutants_of(TABLE, text) if each.edit == "return"}
+    found = {name: asked(Choice([own], {TABLE: text}).of(each)) for name, each in mutants.items()}
+    assert found == {
+        "row": ["tests/adapters/test_table.py::a"],
+        "cell": ["tests/adapters/test_table.py::a"],
+        "later": [],
+    }
+
+
 def test_the_first_helping_is_small_and_the_slowest_test_is_asked_where_it_is_the_only_one() -> None:
     many = [reached(f"tests/adapters/test_lamp.py::{number}", 0.01, 4) for number in range(100)]
     chosen = Choice(many, TEXTS).of(a_mutant())
