@@ -213,18 +213,22 @@ def test_an_abort_gives_closed_nodes_back() -> None:
 
 
 def test_a_pause_freezes_says_what_it_costs_and_stops_the_deadline() -> None:
-    busy = Busy({"n1": [a_job("j1", "n1", 6), a_job("j2", "n1", 2)]}, way=Attrition(deadline_seconds=4 * HOUR))
+    whole = a_job("j1", "n1", 6)
+    way = Attrition(deadline_seconds=4 * HOUR, evicts_early=False)
+    busy = Busy({"n1": [whole, replace(a_job("j2", "n1", 2), job=whole.job)]}, way=way)
     busy.ends(1.2, "j2")
     busy.play(1)
+    assert busy.node("n1").facts.is_cordoned, "one job fills it"
 
     busy.world.at(START + 1.1 * HOUR, partial(_paused, is_paused=True))
     busy.play(9)
     assert busy.evicted == []
-    if busy.node("n1").facts.is_cordoned:
-        assert "2 GPUs idle: that costs 2 GPU-hours an hour" in busy.why("spring")
+    assert busy.node("n1").facts.is_cordoned
+    assert "2 GPUs idle: that costs 2 GPU-hours an hour" in busy.why("spring")
     busy.world.at(START + 9.1 * HOUR, partial(_paused, is_paused=False))
     busy.play(10)
     assert busy.record.waved_seconds < 1.2 * HOUR
+    assert busy.evicted == []
     busy.play(13.5)
     assert busy.record.phase is RolloutPhase.DONE
 
