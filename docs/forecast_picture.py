@@ -9,8 +9,9 @@ from html import escape
 from typing import Final
 
 from seatrial.app import forecasting
-from seatrial.cli.run import forecast_html, forecast_svg
-from seatrial.cli.run.forecast_svg import WIDE
+from seatrial.cli.run.forecasts import html as forecast_html
+from seatrial.cli.run.forecasts import svg as forecast_svg
+from seatrial.cli.run.forecasts.svg import WIDE
 
 EDGE: Final = 20
 HEADS: Final = 118

@@ -1,8 +1,9 @@
 """GPU-hours and evictions of an upgrade of 128 busy nodes: by attrition, and in the three ways of NVIDIA's controller.
 
-The rules are those of the product (core/budget/attrition, through `turn`); the cluster is a model of its own, event
-driven, because thousands of days of a saturated queue are played: no API server, no node machine, a reload of six
-minutes, a restart of ten. What is counted is written in cluster.py, the traces in traces.py.
+The rules are those of the product (core/budget/attrition, through `turn`); the cluster is a model of its own, which
+forecasts play as well (seatrial/sim/forecast/busy), event driven, because thousands of days of a saturated queue are
+played: no API server, no node machine, a reload of six minutes, a restart of ten. What is counted is written in its
+cluster.py, the traces in its traces.py.
 
     figure                                    at most, against "evict"
     24 h                                      1/3 of the GPU-hours, 1/3 of the evictions
@@ -30,15 +31,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.gpu_hours import settings, traces
-from bench.gpu_hours.others import WAYS, Batches
-from bench.gpu_hours.ours import ByAttrition
-from bench.gpu_hours.playing import Bound, Outcome, Way, bound, play
+from bench.gpu_hours import settings
 from bench.gpu_hours.settings import IDLE_MAX
-from bench.gpu_hours.traces import HOUR, Kind, Saves
 from bench.machine import keep, machine
 
 from seatrial.core.budget.attrition.values import Attrition
+from seatrial.sim.forecast.busy import traces
+from seatrial.sim.forecast.busy.others import WAYS, Batches
+from seatrial.sim.forecast.busy.ours import ByAttrition
+from seatrial.sim.forecast.busy.playing import Bound, Outcome, Way, bound, play
+from seatrial.sim.forecast.busy.traces import HOUR, Kind, Saves
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bench.gpu_hours.traces import Saves
+from seatrial.sim.forecast.busy.traces import Saves
 
 WARM_HOURS: Final = {"published": 24.0, "busy": 168.0, "training": 336.0, "inference": 168.0, "mixed": 168.0}
 """At work before the upgrade begins."""

@@ -6,14 +6,15 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from bench.gpu_hours import settings, traces
-from bench.gpu_hours.cluster import RELOAD, Cluster
-from bench.gpu_hours.others import WAYS, Batches
-from bench.gpu_hours.ours import ByAttrition
-from bench.gpu_hours.playing import bound, play
-from bench.gpu_hours.traces import HOUR, Saves, Work
+from bench.gpu_hours import settings
 
 from seatrial.core.budget.attrition.values import Attrition
+from seatrial.sim.forecast.busy import traces
+from seatrial.sim.forecast.busy.cluster import RELOAD, Cluster
+from seatrial.sim.forecast.busy.others import WAYS, Batches
+from seatrial.sim.forecast.busy.ours import ByAttrition
+from seatrial.sim.forecast.busy.playing import bound, play
+from seatrial.sim.forecast.busy.traces import HOUR, Saves, Work
 
 SMALL = traces.loaded(traces.PUBLISHED, 64, 2.0, "small")
 """Eight nodes, twice as many jobs as fit."""

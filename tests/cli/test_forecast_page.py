@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli.run import forecast_html, forecast_table
-from seatrial.cli.run.forecast_svg import FRAMES, LETTER, NARROW, WIDE
+from seatrial.cli.run.forecasts import html as forecast_html
+from seatrial.cli.run.forecasts import table as forecast_table
+from seatrial.cli.run.forecasts.svg import FRAMES, LETTER, NARROW, WIDE
 from tests import portable
 from tests.cli.test_forecast import SMALL, TIMED, careful, data_of, eight_nodes, told
 

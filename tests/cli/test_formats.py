@@ -107,7 +107,7 @@ def test_nobody_else_writes_documents_or_offers_formats() -> None:
         "gates/bake_html.py",  # a page carries its data
         "matrix/bundle.py",  # --output is a folder there
         "matrix/facts.py",  # a fact is YAML for people, too
-        "run/forecast_html.py",
+        "run/forecasts/html.py",
         "show/report/page.py",
         "survey/audit_reports.py",  # a page carries its data
     ]

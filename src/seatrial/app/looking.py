@@ -10,19 +10,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading import pod_items, table
 from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.watching import FleetObserver
-from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.surveying.gate_pods import GatePod, gate_pods
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.work import WorkSeen, counted, noted
 from seatrial.ports import Sight
 
 SYNC_SECONDS = 60.0
@@ -67,6 +69,19 @@ async def look_at_nodes(cluster: Cluster, rollout: str = "") -> Look:
             await observer.wait_synced(SYNC_SECONDS)
             nodes, operator = dict(observer.all_nodes()), observer.operator()
             return Look(at=client.now(), sight=None, nodes=nodes, operator=operator, faults=tuple(faults))
+
+
+async def look_at_work(cluster: Cluster) -> WorkSeen:
+    """Who waits for GPUs, and how long jobs ran whose pods are still there; nothing where we may not know."""
+    async with cluster.client() as client:
+        try:
+            finished, waiting = table.FINISHED_PODS.field_selector, table.WAITING_PODS.field_selector
+            ended = await client.kept(keys.PODS, kinds.Pod, pod_items.ended_item, field_selector=finished)
+            queued = await client.kept(keys.PODS, kinds.Pod, pod_items.queued_item, field_selector=waiting)
+        except errors.Forbidden:
+            return WorkSeen()
+    ends = [item.ended for item in ended.items]
+    return WorkSeen(finished=noted({}, ends), waiting=counted(item.gpus for item in queued.items))
 
 
 class Looker:

@@ -7,6 +7,10 @@ journal. Nothing is written to the cluster.
 
 In detail:
 
+With --frontier, or where the rollout goes by attrition, it is forecast what each deadline costs the users: GPU-hours
+and evictions, with the jobs that run, their ages, gangs and saves, and which deadline to take. Of nodes that --nodes
+invents, --workload says what runs on them.
+
 A duration is written 180, 3m, 180±60, 120..300, or 180~0.3 (median and spread of a lognormal); a share is written 10%.
 """
 
@@ -31,7 +35,7 @@ from seatrial.core.text.names import number_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seatrial.app.forecasting import Fleet, ForecastOptions
+    from seatrial.app.forecasting import Fleet, ForecastOptions, frontier
     from seatrial.core.model.policy import Share
     from seatrial.sim.forecast.durations import Duration
 
@@ -39,6 +43,8 @@ EXITS: tuple[ExitCode, ...] = ()
 TOLD_SECONDS = 10.0
 """How often progress is told where there is no terminal."""
 NODES_MAX = 100_000
+WORKLOADS = ("saturated", "busy", "training", "inference", "mixed")
+"""As app/forecasting/frontier.py has them, whose import every help and completion would pay for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--nodes", metavar="N", type=_count(1, NODES_MAX), help="this many nodes, all alike")
     source.add_argument("--gpus-per-node", metavar="N", type=_count(1, 1024), help="GPUs of a node (8, or as seen)")
     source.add_argument("--pods-per-node", metavar="N", type=_count(0, 1024), help="GPU pods of a node (2)")
+    _add_frontier(parser)
     times = rarely(parser, "how long things take, and what goes wrong")
     times.add_argument(
         "--history", metavar="JOURNAL", type=Path, nargs="+", help="learn it from a controller's journal"
@@ -77,20 +84,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--buffer", metavar="SHARE", type=_share, default=0.1, help="capacity your users can spare (10%%)"
     )
     sweep.add_argument(
-        "--samples", metavar="N", type=_count(1, 100_000), default=200, help="runs for each setting (200)"
+        "--samples", metavar="N", type=_count(1, 100_000), help="runs for each setting (200), or for each deadline (5)"
     )
     sweep.add_argument("--seed", metavar="N", type=int, help="repeat exactly this forecast")
     formats.add_output(parser)
     parser.add_argument("--html", metavar="FILE", type=Path, help="also write a page with pictures")
 
 
+def _add_frontier(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--frontier",
+        metavar="6h,24h,…",
+        type=_deadlines,
+        nargs="?",
+        const=(),
+        help="by attrition: what each deadline costs (6h,12h,24h,48h,5d)",
+    )
+    rarely(parser, "the fleet, where it is not the cluster's").add_argument(
+        "--workload", choices=WORKLOADS, metavar="KIND", help=f"with --frontier: {', '.join(WORKLOADS)}"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     from seatrial.app import forecasting
+    from seatrial.app.forecasting import frontier
 
     asked = _asked(args)
     forecasting.check(asked)
-    question = forecasting.question_of(asked, _fleet(args, asked))
-    tell = _Teller(len(question.settings), len(question.model.members))
+    fleet = _fleet(args, asked)
+    attrition = frontier.question_of(asked, fleet)
+    if attrition is not None:
+        return _frontier(attrition, args)
+    question = forecasting.question_of(asked, fleet)
+    tell = _Teller(len(question.settings), "setting", len(question.model.members))
     data = forecasting.answer(question, tell)
     tell.end()
     if args.html:
@@ -102,8 +128,25 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def _frontier(question: frontier.Question, args: argparse.Namespace) -> int:
+    """By attrition: what each deadline costs."""
+    from seatrial.app.forecasting import frontier
+    from seatrial.core.errors import SeatrialError
+
+    if args.html:
+        raise SeatrialError("--html draws settings, and not deadlines yet. Leave it out, or take -o json.")
+    tell = _Teller(len(question.deadlines), "deadline", question.fleet["nodes"])
+    data = frontier.answer(question, tell)
+    tell.end()
+    if formats.is_document(args.output):
+        formats.print_document(data, args.output)
+    else:
+        _print_frontier(data)
+    return ExitCode.OK
+
+
 def _write_page(path: Path, data: dict[str, Any]) -> None:
-    from seatrial.cli.run import forecast_html
+    from seatrial.cli.run.forecasts import html as forecast_html
     from seatrial.core.errors import SeatrialError
 
     try:
@@ -146,6 +189,8 @@ def _asked(args: argparse.Namespace) -> ForecastOptions:
         max_failed=args.max_failed,
         buffer=args.buffer,
         samples=args.samples,
+        frontier=args.frontier,
+        workload=args.workload or "",
         seed=args.seed if args.seed is not None else random.randrange(1_000_000),  # noqa: S311  chosen once, and printed
     )
 
@@ -163,8 +208,8 @@ def _fleet(args: argparse.Namespace, asked: ForecastOptions) -> Fleet | None:
 class _Teller:
     """Progress on stderr: rewritten in place on a terminal, else a line now and then."""
 
-    def __init__(self, setting_count: int, node_count: int) -> None:
-        self._what = f"{number_of(setting_count, 'setting')}, {number_of(node_count, 'node')}"
+    def __init__(self, count: int, what: str, node_count: int) -> None:
+        self._what = f"{number_of(count, what)}, {number_of(node_count, 'node')}"
         self._began = self._told = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
 
@@ -190,7 +235,8 @@ class _Teller:
 
 def _print(data: dict[str, Any]) -> None:
     from seatrial.cli import terminal
-    from seatrial.cli.run import forecast_plot, forecast_table
+    from seatrial.cli.run.forecasts import plot as forecast_plot
+    from seatrial.cli.run.forecasts import table as forecast_table
 
     console = terminal.console()
     fleet, advice = data["fleet"], data["advice"]
@@ -220,6 +266,24 @@ def _print(data: dict[str, Any]) -> None:
     console.print(" ".join(part for part in (advice["besides"], forecast_table.not_included(data)) if part))
 
 
+def _print_frontier(data: dict[str, Any]) -> None:
+    from seatrial.cli import terminal
+    from seatrial.cli.run.forecasts import frontier as frontier_lines
+
+    console = terminal.console()
+    console.print(frontier_lines.head(data), style="bold")
+    for each in data["assumptions"]:
+        console.print(f"  {each['what']}: {each['value']} ({each['source']})")
+    console.print()
+    for line, is_recommended in frontier_lines.lines(data):
+        console.print(line, style="bold green" if is_recommended else "")
+    for line in (*frontier_lines.legend(data), "", *frontier_lines.bars(data), ""):
+        console.print(line)
+    is_found = data["advice"]["deadline_seconds"] is not None
+    console.print(data["advice"]["why"], style="bold green" if is_found else "bold yellow")
+    console.print(frontier_lines.not_included(data))
+
+
 def _unavailable_told(fleet: dict[str, Any]) -> list[str]:
     """Who takes no work before anybody is moved, and who cannot be moved."""
     from seatrial.core.text.names import a_few
@@ -244,6 +308,15 @@ def _count(least: int, most: int) -> Any:
         return int(text)
 
     return read
+
+
+def _deadlines(text: str) -> tuple[float, ...]:
+    from seatrial.cli.rollout import words
+
+    found = tuple(float(words.span(part)) for part in text.split(","))
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{text!r} has a deadline of nothing; the shortest is 1m")
+    return found
 
 
 def _duration(text: str) -> Duration:

@@ -104,12 +104,23 @@ class Work:
     owner: str
     saves: Saves = Saves.SILENT
     is_service: bool = False
+    pieces: tuple[int, ...] = ()
+    """GPUs on each of its nodes, the most first; empty where the size of the nodes says it."""
+    limit_seconds: float | None = None
+    """How long it may run, as it says itself."""
+    is_telling: bool = True
+    """Whether it says when it saved, where it saves for others to see."""
 
 
 def loaded(kind: Kind, gpus: int, share: float, name: str) -> Kind:
     """The same kind at a share of the fleet."""
     wanted = gpus * share - kind.service_gpus
     return replace(kind, name=name, gap_seconds=kind.gap_seconds * (kind.demand_gpus() - kind.service_gpus) / wanted)
+
+
+def scaled(kind: Kind, share: float) -> Kind:
+    """The same kind for a fleet of so many times the GPUs."""
+    return replace(kind, gap_seconds=kind.gap_seconds / share, service_gpus=round(kind.service_gpus * share))
 
 
 def arrivals(kind: Kind, seed: int, until: float) -> Iterator[Work]:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, Final
 
-from seatrial.cli.run import forecast_svg, forecast_table
-from seatrial.cli.run.forecast_svg import FRAMES, Frame, setting_text, span_or_stops
+from seatrial.cli.run.forecasts import svg as forecast_svg
+from seatrial.cli.run.forecasts import table as forecast_table
+from seatrial.cli.run.forecasts.svg import FRAMES, Frame, setting_text, span_or_stops
 from seatrial.core.text.names import a_few, number_of
 
 COLOURS: Final = """

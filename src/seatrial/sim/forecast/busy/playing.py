@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from bench.gpu_hours.cluster import RELOAD, RESTART, Cluster, Losses
-from bench.gpu_hours.traces import DAY, HOUR, Kind, Saves, Work, arrivals
+from seatrial.sim.forecast.busy.cluster import RESTART, Cluster, Losses
+from seatrial.sim.forecast.busy.traces import DAY, HOUR, Kind, Saves, Work, arrivals
 
 Warm: TypeAlias = tuple[Cluster, Iterator[Work], Work | None]
 
@@ -36,19 +36,19 @@ class Outcome:
     """Jobs that ran when it began."""
 
 
-def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int) -> Warm:
+def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int, gpus: int = 8) -> Warm:
     """A cluster that has been at work for so long, and what comes next."""
-    cluster = deepcopy(_warmed(replace(kind, saves=Saves.SILENT), seed, warm_hours, count))
+    cluster = deepcopy(_warmed(replace(kind, saves=Saves.SILENT), seed, warm_hours, count, gpus))
     for work in cluster.works():
         work.saves = kind.saves
     coming = (work for work in arrivals(kind, seed, until) if work.arrives > warm_hours * HOUR)
     return cluster, coming, next(coming, None)
 
 
-@cache
-def _warmed(kind: Kind, seed: int, warm_hours: float, count: int) -> Cluster:
+@lru_cache(maxsize=4)
+def _warmed(kind: Kind, seed: int, warm_hours: float, count: int, gpus: int) -> Cluster:
     """The same cluster for every way: what is known of saves changes nothing before anybody is evicted."""
-    cluster, start = Cluster(count=count), warm_hours * HOUR
+    cluster, start = Cluster(count=count, gpus=gpus), warm_hours * HOUR
     coming = arrivals(kind, seed, start)
     following = next(coming, None)
     while True:
@@ -72,10 +72,15 @@ def play(
     count: int = 128,
     idle_max: int = 10**9,
 ) -> Outcome:
-    """Play it to its end, or for so many days."""
-    start = warm_hours * HOUR
-    stop = start + days_max * DAY
-    cluster, coming, following = warm(kind, seed, warm_hours, stop, count)
+    """Play a kind to its end, or for so many days."""
+    stop = warm_hours * HOUR + days_max * DAY
+    return through(warm(kind, seed, warm_hours, stop, count), way, stop, idle_max=idle_max)
+
+
+def through(begun: Warm, way: Way, stop: float, *, idle_max: int = 10**9) -> Outcome:
+    """Play what has begun to its end, or until it is stopped."""
+    cluster, coming, following = begun
+    start = cluster.now
     cluster.counts, cluster.idle_max = True, idle_max
     running = len(cluster.runs)
     again, looked = start, -1
@@ -108,10 +113,17 @@ def bound(kind: Kind, seed: int, deadline_hours: float, *, warm_hours: float, co
 
     That is a relaxation: who starts later, and whether idle GPUs could be avoided at all, is left out.
     """
-    start = warm_hours * HOUR
-    cluster, _, _ = warm(kind, seed, warm_hours, start, count)
+    return bound_of(warm(kind, seed, warm_hours, warm_hours * HOUR, count)[0], deadline_hours)
+
+
+def bound_of(cluster: Cluster, deadline_hours: float) -> Bound:
+    """The same for a cluster whose upgrade begins now."""
+    ends, old = cluster.now + deadline_hours * HOUR, set(cluster.old())
     late = [
-        run for run in cluster.runs.values() if run.ends > start + deadline_hours * HOUR and not run.work.is_service
+        run
+        for run in cluster.runs.values()
+        if run.ends > ends and not run.work.is_service and not old.isdisjoint(run.nodes)
     ]
-    seconds = count * cluster.gpus * RELOAD + sum(run.work.gpus * RESTART for run in late)
+    reload = cluster.reload_seconds * sum(cluster.sizes[node] for node in old)
+    seconds = reload + sum(run.work.gpus * RESTART for run in late)
     return Bound(gpu_hours=seconds / HOUR, evictions=len(late))

@@ -1,7 +1,8 @@
 """A cluster of GPUs with a queue: jobs start where they fit, save every hour, end, and start again when evicted.
 
 The scheduler is first fit with backfill: whoever arrived first and fits starts, the others do not keep it from doing
-so. Jobs below 8 GPUs take one node, others take whole nodes. What is lost is counted here, the same for every way:
+so. A job smaller than a node takes one, others take whole nodes, or those that they had when they were seen. What is
+lost is counted here, the same for every way:
 
     idle     GPUs behind a cordon of ours, no job on them, while a pod waits that would fit there
     thrown   work since the last save, when a job is evicted, and the time until it works again
@@ -17,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bench.gpu_hours.traces import HOUR, MINUTE, SIZES, Work
+from seatrial.sim.forecast.busy.traces import HOUR, MINUTE, Work
 
 SAVE_EVERY = HOUR
 RESTART = 10 * MINUTE
@@ -32,23 +33,30 @@ class Run:
     nodes: tuple[int, ...]
     started: float
     ends: float
-    lead: float
+    lead: float = 0.0
     """How long it takes to work (again) before anything new is done."""
+    saved: float | None = None
+    """When it saved before it was first looked at; None where it saves from its beginning on."""
+    every: float = SAVE_EVERY
 
     def saved_at(self, now: float) -> float:
         """When it last saved, or began."""
-        worked = max(0.0, now - self.started - self.lead)
-        return self.started + self.lead + worked // SAVE_EVERY * SAVE_EVERY if worked else self.started
+        first = self._first
+        return first + (now - first) // self.every * self.every if now > first else self.started
 
     def thrown(self, now: float) -> float:
         """Seconds of its work that are lost when it is evicted now."""
-        worked = max(0.0, now - self.started - self.lead)
-        return worked % SAVE_EVERY
+        return max(0.0, now - self._first) % self.every
 
     @property
-    def share(self) -> int:
-        """GPUs on each of its nodes."""
-        return self.work.gpus // len(self.nodes)
+    def _first(self) -> float:
+        """From when on its saves are counted."""
+        return self.started + self.lead if self.saved is None else self.saved
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """Its nodes, with the GPUs that it holds on each."""
+        return tuple(zip(self.nodes, self.work.pieces, strict=True))
 
 
 @dataclass(slots=True)
@@ -83,6 +91,11 @@ class Cluster:
 
     count: int = 128
     gpus: int = 8
+    """Of a node, where not all of them are told."""
+    sizes: list[int] = field(default_factory=list)
+    """GPUs of each node."""
+    names: list[str] = field(default_factory=list)
+    reload_seconds: float = RELOAD
     now: float = 0.0
     free: list[int] = field(default_factory=list)
     closed: list[float | None] = field(default_factory=list)
@@ -90,7 +103,8 @@ class Cluster:
     done: list[bool] = field(default_factory=list)
     on: list[dict[str, Run]] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
-    queues: dict[int, deque[Work]] = field(default_factory=lambda: {size: deque() for size in SIZES})
+    queues: dict[tuple[int, ...], deque[Work]] = field(default_factory=dict)
+    """Who waits, by what each asks for."""
     ends: list[tuple[float, str, float]] = field(default_factory=list)
     losses: Losses = field(default_factory=Losses)
     idle_max: int = 10**9
@@ -102,7 +116,10 @@ class Cluster:
     """For how long the budget has been exceeded by now."""
 
     def __post_init__(self) -> None:
-        self.free = [self.gpus] * self.count
+        self.sizes = self.sizes or [self.gpus] * self.count
+        self.count, self.gpus = len(self.sizes), max(self.sizes, default=self.gpus)
+        self.names = self.names or [f"n{node:03}" for node in range(self.count)]
+        self.free = list(self.sizes)
         self.closed = [None] * self.count
         self.done = [False] * self.count
         self.on = [{} for _ in range(self.count)]
@@ -138,7 +155,7 @@ class Cluster:
         span = until - self.now
         if not self.counts or span <= 0:
             return
-        reloading = self.gpus * len(self.reloading)
+        reloading = self.reloading_gpus()
         idle = self.idle_behind()
         self.losses.reload += span * reloading
         smallest = self.smallest_waiting()
@@ -159,15 +176,20 @@ class Cluster:
             if at is not None and free[node] >= fitting and node not in reloading
         )
 
+    def reloading_gpus(self) -> int:
+        """GPUs of the nodes that are reloading."""
+        return sum(self.sizes[node] for node in self.reloading)
+
     def smallest_waiting(self) -> int:
         """GPUs of the smallest pod that waits; 0 where none does."""
-        return next((min(size, self.gpus) for size, row in self.queues.items() if row), 0)
+        return min((pieces[-1] for pieces, row in self.queues.items() if row), default=0)
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def submit(self, work: Work) -> None:
         """Put a job into the queue, at the place of its arrival."""
-        row = self.queues[work.gpus]
+        work.pieces = work.pieces or self._pieces(work.gpus)
+        row = self.queues.setdefault(work.pieces, deque())
         if row and row[0].arrives > work.arrives:
             row.appendleft(work)
         else:
@@ -176,51 +198,60 @@ class Cluster:
     def schedule(self) -> bool:
         """Start whoever fits, in the order of arrival; whether anybody did."""
         has_started = False
-        stuck: set[int] = set()
+        stuck: set[tuple[int, ...]] = set()
         while True:
-            heads = sorted((row[0].arrives, size) for size, row in self.queues.items() if row and size not in stuck)
+            heads = sorted((row[0].arrives, each) for each, row in self.queues.items() if row and each not in stuck)
             if not heads:
                 return has_started
-            for _, size in heads:
-                nodes = self._fit(size)
+            for _, pieces in heads:
+                nodes = self._fit(pieces)
                 if nodes is None:
-                    stuck.add(size)
+                    stuck.add(pieces)
                     continue
-                self._start(self.queues[size].popleft(), nodes)
+                self._start(self.queues[pieces].popleft(), nodes)
                 has_started = True
                 break
             else:
                 return has_started
 
-    def _fit(self, size: int) -> tuple[int, ...] | None:
-        free, closed = self.free, self.closed
-        if size < self.gpus:
-            for node in range(self.count):
-                if free[node] >= size and closed[node] is None:
-                    return (node,)
-            return None
-        wanted, found = size // self.gpus, []
-        for node in range(self.count):
-            if free[node] == self.gpus and closed[node] is None:
-                found.append(node)
-                if len(found) == wanted:
-                    return tuple(found)
-        return None
+    def _pieces(self, gpus: int) -> tuple[int, ...]:
+        whole, rest = divmod(gpus, self.gpus)
+        return (self.gpus,) * whole + ((rest,) if rest else ())
+
+    def _fit(self, pieces: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The first nodes that take work and have room, each for one piece."""
+        free, closed, count = self.free, self.closed, self.count
+        found: list[int] = []
+        first, before = 0, 0
+        for piece in pieces:
+            first = first if piece == before else 0
+            for node in range(first, count):
+                if free[node] >= piece and closed[node] is None and node not in found:
+                    found.append(node)
+                    first, before = node + 1, piece
+                    break
+            else:
+                return None
+        return tuple(found)
 
     def _start(self, work: Work, nodes: tuple[int, ...]) -> None:
         lead = RESTART if work.name in self._again else 0.0
-        run = Run(work=work, nodes=nodes, started=self.now, ends=self.now + lead + work.seconds, lead=lead)
+        self.place(Run(work=work, nodes=nodes, started=self.now, ends=self.now + lead + work.seconds, lead=lead))
+
+    def place(self, run: Run) -> None:
+        """Have a job run on its nodes."""
+        work = run.work
         self.runs[work.name] = run
-        for node in nodes:
-            self.free[node] -= run.share
+        for node, gpus in run.parts:
+            self.free[node] -= gpus
             self.on[node][work.name] = run
         heapq.heappush(self.ends, (run.ends, work.name, run.started))
         self.version += 1
 
     def _leave(self, run: Run) -> None:
         del self.runs[run.work.name]
-        for node in run.nodes:
-            self.free[node] += run.share
+        for node, gpus in run.parts:
+            self.free[node] += gpus
             del self.on[node][run.work.name]
         self.version += 1
 
@@ -239,7 +270,7 @@ class Cluster:
     def evict(self, name: str, *, is_asked: bool = False) -> None:
         """Have a job start again, elsewhere; who is asked saves first, and a service loses a minute."""
         run = self.runs[name]
-        thrown = 0.0 if run.work.is_service else min(run.thrown(self.now), MINUTE if is_asked else HOUR)
+        thrown = 0.0 if run.work.is_service else min(run.thrown(self.now), MINUTE if is_asked else run.every)
         worked = max(0.0, self.now - run.started - run.lead)
         restart = MINUTE if run.work.is_service else RESTART
         self.losses.thrown += run.work.gpus * (thrown + restart)
@@ -254,9 +285,9 @@ class Cluster:
 
     def reload(self, node: int) -> None:
         """Replace the driver of an empty, closed node."""
-        assert self.closed[node] is not None, node
-        assert self.free[node] == self.gpus, node
-        self.reloading[node] = self.now + RELOAD
+        if self.closed[node] is None or self.free[node] != self.sizes[node]:
+            raise ValueError(f"{self.names[node]} is not closed and empty")
+        self.reloading[node] = self.now + self.reload_seconds
         self.version += 1
 
     def is_over(self) -> bool:

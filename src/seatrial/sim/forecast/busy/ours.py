@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.gpu_hours.cluster import RELOAD, Cluster, Run
-from bench.gpu_hours.traces import Saves
-
 from seatrial.core.budget.attrition.turn import turn
 from seatrial.core.budget.attrition.values import Attrition, Job, Load, Verb, View
+from seatrial.sim.forecast.busy.cluster import Cluster, Run
+from seatrial.sim.forecast.busy.traces import Saves
 
 LOOK_SECONDS = 300.0
 """How often the rules are asked though nothing happens; live, they are at every change, a save included."""
@@ -24,10 +23,18 @@ KEPT_SECONDS = 3600.0
 class ByAttrition:
     """What the rules say, done."""
 
-    def __init__(self, way: Attrition, idle_max: int, past: Callable[[str], tuple[float, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        way: Attrition,
+        idle_max: int,
+        past: Callable[[str], tuple[float, ...]] | None = None,
+        at_once_max: int | None = None,
+    ) -> None:
         self.way, self.idle_max, self.past = way, idle_max, past or (lambda _owner: ())
+        self.at_once_max = at_once_max
+        """Nodes that may be empty or reloading at once; None where only the idle budget says."""
         self.deadline_at: float | None = None
-        self.names: list[str] = []
+        self.places: dict[str, int] = {}
         self.finished: dict[str, tuple[float, ...]] = {}
         self.given_back: dict[str, float] = {}
 
@@ -35,48 +42,61 @@ class ByAttrition:
         """Do what is due; when to look again."""
         if self.deadline_at is None:
             self.deadline_at = cluster.now + self.way.deadline_seconds
-            self.names = [f"n{node:03}" for node in range(cluster.count)]
-        for act in turn(self._view(cluster)):
+            self.places = {name: node for node, name in enumerate(cluster.names)}
+        for act in turn(self.view(cluster)):
             self._do(act.verb, act.nodes, act.jobs, cluster)
-        idle = cluster.idle_behind() + cluster.gpus * len(cluster.reloading)
+        idle = cluster.idle_behind() + cluster.reloading_gpus()
         if idle > self.idle_max:
             cluster.losses.acts_over += 1
         return cluster.now + (LAST_LOOK_SECONDS if self.deadline_at - cluster.now < LAST_SECONDS else LOOK_SECONDS)
 
     def _do(self, verb: Verb, nodes: tuple[str, ...], jobs: tuple[str, ...], cluster: Cluster) -> None:
-        indices = [int(name[1:]) for name in nodes]
+        indices = [self.places[name] for name in nodes]
         match verb:
             case Verb.CLOSE:
-                for node in indices:
-                    if cluster.closed[node] is None:
-                        cluster.close(node)
+                if any(cluster.on[node] for node in indices) or self._has_place(cluster, len(indices)):
+                    for node in indices:
+                        if cluster.closed[node] is None:
+                            cluster.close(node)
             case Verb.GIVE_BACK:
                 cluster.losses.given_back += 1
                 for node in indices:
-                    self.given_back[self.names[node]] = cluster.now
+                    self.given_back[cluster.names[node]] = cluster.now
                     cluster.reopen(node)
             case Verb.EVICT:
-                for name in jobs:
-                    cluster.evict(name, is_asked=cluster.runs[name].work.saves is Saves.ASKED)
+                if self._has_place(cluster, len(indices)):
+                    for name in jobs:
+                        cluster.evict(name, is_asked=cluster.runs[name].work.saves is Saves.ASKED)
             case Verb.RELOAD:
                 for node in indices:
-                    cluster.reload(node)
+                    if self.at_once_max is None or len(cluster.reloading) < self.at_once_max:
+                        cluster.reload(node)
 
-    def _view(self, cluster: Cluster) -> View:
-        assert self.deadline_at is not None
-        names = self.names
+    def _has_place(self, cluster: Cluster, wanted: int) -> bool:
+        """Whether so many more nodes may be empty; who may never go at once goes when one may."""
+        if self.at_once_max is None:
+            return True
+        empty = sum(at is not None and not cluster.on[node] for node, at in enumerate(cluster.closed))
+        return empty + (wanted if wanted <= self.at_once_max else 1) <= self.at_once_max
+
+    def view(self, cluster: Cluster) -> View:
+        """What the rules look at."""
+        if self.deadline_at is None:
+            self.deadline_at = cluster.now + self.way.deadline_seconds
+        names = cluster.names
         nodes = {
             names[node]: Load(
                 name=names[node],
-                gpus=cluster.gpus,
+                gpus=cluster.sizes[node],
                 jobs=tuple(cluster.on[node]),
-                busy=cluster.gpus - cluster.free[node],
+                busy=cluster.sizes[node] - cluster.free[node],
                 closed_at=cluster.closed[node],
                 is_reloading=node in cluster.reloading,
             )
             for node in cluster.old()
         }
-        jobs = {name: self._job(run, cluster.now) for node in cluster.old() for name, run in cluster.on[node].items()}
+        on = {name: run for node in cluster.old() for name, run in cluster.on[node].items()}
+        jobs = {name: self._job(run, cluster) for name, run in on.items()}
         keeps = frozenset(name for name, at in self.given_back.items() if cluster.now - at < KEPT_SECONDS)
         return View(
             now=cluster.now,
@@ -86,18 +106,20 @@ class ByAttrition:
             deadline_at=self.deadline_at,
             idle_max=self.idle_max,
             member_count=cluster.count,
-            reload_seconds=RELOAD,
+            at_once_max=self.at_once_max,
             waiting_gpus=cluster.smallest_waiting(),
             keeps=keeps,
         )
 
-    def _job(self, run: Run, now: float) -> Job:
+    def _job(self, run: Run, cluster: Cluster) -> Job:
+        limit = run.work.limit_seconds
         return Job(
             name=run.work.name,
-            parts=tuple((self.names[node], run.share) for node in run.nodes),
+            parts=tuple((cluster.names[node], gpus) for node, gpus in run.parts),
             started_at=run.started,
-            saved_at=run.saved_at(now) if run.work.saves is not Saves.SILENT else None,
+            saved_at=run.saved_at(cluster.now) if run.work.saves is not Saves.SILENT and run.work.is_telling else None,
             can_be_asked=run.work.saves is Saves.ASKED,
+            ends_by=run.started + limit if limit is not None else None,
             finished=self._history(run.work.owner),
             has_replicas=run.work.is_service,
         )

@@ -13,19 +13,20 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from bench.gpu_hours.cluster import Cluster
-from bench.gpu_hours.traces import HOUR
+from seatrial.sim.forecast.busy.cluster import Cluster
+from seatrial.sim.forecast.busy.traces import HOUR
 
 
 class Batches:
     """Whoever is first by name is closed when a place is free, and evicted when the time is up."""
 
-    def __init__(self, patience: float, share: float = 0.1) -> None:
-        self.patience, self.share = patience, share
+    def __init__(self, patience: float, share: float = 0.1, places_max: int | None = None) -> None:
+        self.patience, self.share, self.places_max = patience, share, places_max
 
     def act(self, cluster: Cluster) -> float:
         """Do what is due; when to look again."""
-        places = math.ceil(cluster.count * self.share)
+        places = max(1, math.ceil(cluster.count * self.share))
+        places = places if self.places_max is None else min(places, self.places_max)
         taken = sum(at is not None for at in cluster.closed)
         for node in cluster.old():
             if taken < places and cluster.closed[node] is None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from seatrial.sim.forecast.stopping import Outset
     from seatrial.sim.forecast.sweep import Band, Result, Setting
 
+SAMPLES: Final = 200
+"""Futures for each setting where nobody says how many."""
 IMAGINED: Final = "999.99.99"
 """The target where no rollout names one; never shown."""
 SUITE_IMAGE: Final = "the controller's own"
@@ -75,8 +77,13 @@ class ForecastOptions:
     unavailable: tuple[Share, ...] = ()
     max_failed: int | None = None
     buffer: float = 0.1
-    samples: int = 200
+    samples: int | None = None
+    """Futures for each setting; None takes as many as are usual."""
     seed: int
+    frontier: tuple[float, ...] | None = None
+    """Deadlines in seconds to compare by attrition; empty compares the usual ones, None is another question."""
+    workload: str = ""
+    """What runs on nodes that nobody has seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +122,8 @@ def check(asked: ForecastOptions) -> None:
         raise SeatrialError("-f and --rollout both name a rollout. Give one of them.")
     if asked.pods_per_node is not None and not asked.nodes:
         raise SeatrialError("--pods-per-node needs --nodes: the pods of a real fleet are counted.")
+    if asked.workload and not asked.nodes:
+        raise SeatrialError("--workload needs --nodes: the jobs of a real fleet are seen.")
 
 
 def fleet_of(
@@ -143,13 +152,14 @@ def with_file(asked: ForecastOptions, fleet: Fleet, nodes: Mapping[str, NodeSeen
     from seatrial.core.model.seen.rollouts import RolloutRecord
     from seatrial.core.model.seen.snapshot import Snapshot
 
-    intent = _intent_of_file(asked, fleet.seen.operator, fleet.at, fleet.suite_image)
+    intent = intent_of_file(asked, fleet.seen.operator, fleet.at, fleet.suite_image)
     members = {name: node for name, node in nodes.items() if is_member(name, node.facts.labels, intent.selector, ())}
     seen = Snapshot(nodes=members, rollout=RolloutRecord(name=intent.rollout), operator=fleet.seen.operator)
     return replace(fleet, source=f"the rollout of {asked.file} over {where}", seen=seen, intent=intent)
 
 
-def _intent_of_file(asked: ForecastOptions, operator: OperatorFacts, at: Instant, suite_image: str) -> Intent:
+def intent_of_file(asked: ForecastOptions, operator: OperatorFacts, at: Instant, suite_image: str) -> Intent:
+    """What the rollout of the file wants."""
     import msgspec
 
     from seatrial.adapters.kube.reading.rollout_intent import read_intent
@@ -171,7 +181,7 @@ def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:
     source, inventory, intent = _seen(asked, fleet) if fleet is not None else _invented(asked)
     if asked.max_failed is not None:
         intent = replace(intent, failed_max=asked.max_failed)
-    behaviours, learned = _behaviours(asked.times)
+    behaviours, learned = behaviours_of(asked.times)
     unavailable = asked.unavailable or [Share.parse(text) for text in ("1%", "5%", "10%", "25%")]
     parallel = asked.parallel or _usual(len(inventory.nodes))
     settings = [Setting(many, share) for many in parallel for share in unavailable]
@@ -194,8 +204,8 @@ def _invented(asked: ForecastOptions) -> tuple[str, Inventory, Intent]:
     from seatrial.sim.forecast.inventory import invented
 
     count, pods = asked.nodes or 0, 2 if asked.pods_per_node is None else asked.pods_per_node
-    found = _intent_of_file(asked, OperatorFacts(), asked.now, "") if asked.file else None
-    intent = _intent(asked, found)
+    found = intent_of_file(asked, OperatorFacts(), asked.now, "") if asked.file else None
+    intent = intent_of(asked, found)
     inventory = invented(
         count,
         gpus_per_node=asked.gpus_per_node or 8,
@@ -215,12 +225,13 @@ def _invented(asked: ForecastOptions) -> tuple[str, Inventory, Intent]:
 def _seen(asked: ForecastOptions, fleet: Fleet) -> tuple[str, Inventory, Intent]:
     from seatrial.sim.forecast.inventory import inventory_of
 
-    intent = _intent(asked, fleet.intent, fleet.seen.operator)
+    intent = intent_of(asked, fleet.intent, fleet.seen.operator)
     inventory = inventory_of(fleet.seen, intent, gpus_per_node=asked.gpus_per_node, at=fleet.at)
     return fleet.source, inventory, intent
 
 
-def _intent(asked: ForecastOptions, found: Intent | None, operator: OperatorFacts | None = None) -> Intent:
+def intent_of(asked: ForecastOptions, found: Intent | None, operator: OperatorFacts | None = None) -> Intent:
+    """What is forecast: what was found, or an upgrade by what the operator says."""
     from seatrial.core.model.intent import Intent, policies
     from seatrial.core.model.policy import JobWait, Policy, PolicyWish
     from seatrial.core.model.selectors import Selector
@@ -234,7 +245,8 @@ def _intent(asked: ForecastOptions, found: Intent | None, operator: OperatorFact
     return Intent(rollout="forecast", target=Target.of(IMAGINED), policy=policy, pools=pools)
 
 
-def _behaviours(times: Times) -> tuple[Behaviours, tuple[str, ...]]:
+def behaviours_of(times: Times) -> tuple[Behaviours, tuple[str, ...]]:
+    """How long things take, and what was learned of it."""
     from seatrial.sim.forecast.durations import FROM_RELOAD, FROM_VALIDATION, Behaviours, lumped
 
     found = Behaviours()
@@ -283,7 +295,8 @@ def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str
     from seatrial.sim.forecast.sweep import AT_ONCE, band, sweep
 
     asked, model = question.asked, question.model
-    seeds = [asked.seed + number for number in range(asked.samples)]
+    samples = asked.samples or SAMPLES
+    seeds = [asked.seed + number for number in range(samples)]
     results = sweep(model.inventory, model.intent, model.behaviours, question.settings, seeds=seeds, progress=progress)
     # A maintenance window is the way without a canary: everybody at once, and nobody waits for anything.
     plain = replace(model.intent, campaign=None)
@@ -298,7 +311,7 @@ def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str
         "source": question.source,
         "starts_at": _starts_at(model),
         "seed": asked.seed,
-        "samples": asked.samples,
+        "samples": samples,
         "fleet": {
             "nodes": len(model.members),
             "gpus": sum(member.gpus for member in model.members),
