@@ -38,7 +38,8 @@ def test_everything_that_is_said_is_in_the_spec_and_nothing_else() -> None:
         *("--canary", "2", "--canary-selector", "zone=a", "--bake", "24h", "--bake-every", "30m"),
         *("--gate", "smoke=example.com/smoke:1", "--wave", "3", "--growth", "fixed", "--wave-pause", "10m"),
         *("--window", "Sat 22:00-04:00", "--time-zone", "Europe/Berlin", "--manual", "waves,promotion"),
-        *("--max-unavailable", "10%", "--max-parallel", "0", "--max-failed", "0"),
+        *("--max-unavailable", "10%", "--max-parallel", "0", "--max-failed", "0", "--max-idle-gpus", "5%"),
+        *("--by-attrition", "1d12h", "--close-ahead", "50%", "--no-early-eviction"),
         *("--no-prepull", "--notify", "https://hooks.example.com/x", "--paused", "--pull-requests"),
     )
     start_options.check(args)
@@ -59,11 +60,18 @@ def test_everything_that_is_said_is_in_the_spec_and_nothing_else() -> None:
         "waves": {"growth": "fixed", "first": "3", "pauseSeconds": 600},
         "windows": {"timeZone": "Europe/Berlin", "open": [{"days": ["Sat"], "start": "22:00", "minutes": 360}]},
         "approvals": {"manual": ["waves", "promotion"]},
-        "limits": {"maxUnavailable": "10%", "maxParallelUpgrades": 0, "maxFailed": 0},
+        "limits": {"maxUnavailable": "10%", "maxParallelUpgrades": 0, "maxFailed": 0, "maxIdleGPUs": "5%"},
+        "attrition": {"deadlineSeconds": 129_600, "closeAhead": "50%", "earlyEviction": False},
         "prepull": False,
         "notifications": {"webhook": "https://hooks.example.com/x"},
         "paused": True,
     }
+
+
+def test_by_attrition_a_deadline_is_all_that_has_to_be_said() -> None:
+    args = options("--driver", TARGET, "--by-attrition", "24h")
+    start_options.check(args)
+    assert resource.spec_of(args, TARGET)["attrition"] == {"deadlineSeconds": 86_400}
 
 
 def test_operands_are_named_one_by_one_and_the_strategy_goes_with_what_is_published() -> None:
@@ -124,6 +132,8 @@ def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
         (("--driver", TARGET, "--wave", "5%", "3"), "several --wave"),
         (("--driver", TARGET, "--wave", "5%", "10%", "--growth", "fixed"), "several --wave"),
         (("--driver", TARGET, "--time-zone", "UTC"), "about --window"),
+        (("--driver", TARGET, "--close-ahead", "50%"), "about --by-attrition"),
+        (("--driver", TARGET, "--no-early-eviction"), "about --by-attrition"),
         (("--driver", TARGET, "--canary-node", "a", "--canary-selector", "k=v"), "give one of them"),
         (("--driver", TARGET, "Spring"), "is not a name"),
     ],

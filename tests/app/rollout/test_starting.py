@@ -13,6 +13,7 @@ from seatrial.app.rollout.options import Care, StartOptions
 from seatrial.app.texts import FileUnusable
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ASKED_BY_WORD, ByHand, Canary, Mode, Point
+from seatrial.core.model.policy import IDLE_BY_ATTRITION, Attrition
 from seatrial.core.model.seen.subscriptions import Subscription
 from seatrial.core.model.target import Target
 from seatrial.core.movers.mover import mover_of
@@ -29,6 +30,22 @@ def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:
     assert rows["Source"] == "no matrix: the version was given directly"
     assert rows["Publish"] == f"by writing {builders.POLICY}"
     assert rows["Asks"] == "a person before waves"
+
+
+@pytest.mark.parametrize(
+    ("early", "says"),
+    [(True, "is evicted, or before that where waiting costs more"), (False, "is evicted")],
+)
+def test_by_attrition_it_is_told_what_happens_to_who_is_at_work(early: bool, says: str) -> None:
+    outset = around()
+    limits = replace(outset.intent.limits, idle_gpus_max=IDLE_BY_ATTRITION)
+    policy = replace(outset.intent.policy, limits=limits)
+    way = Attrition(evicts_early=early)
+    rows = dict(starting.preview(replace(outset, intent=replace(outset.intent, policy=policy, attrition=way)), TARGET))
+    assert rows["Attrition"] == (
+        "in the waves nodes are closed while their jobs run, and upgraded when these end; at most 10% of the GPUs "
+        f"stand idle for it. Who still runs when 24 h of waves are nearly over {says}"
+    )
 
 
 def test_what_moves_with_the_driver_is_told_with_what_it_takes() -> None:

@@ -80,6 +80,11 @@ class Care:
     max_unavailable: str | None = None
     max_parallel: int | None = None
     max_failed: int | None = None
+    by_attrition: int | None = None
+    """Seconds in which the waves have to be through, with nodes taken when their jobs end."""
+    max_idle_gpus: str | None = None
+    close_ahead: str | None = None
+    no_early_eviction: bool = False
     no_prepull: bool = False
     notify: str | None = None
 
@@ -120,6 +125,8 @@ NEEDS: Final = (
     ("--component", "--driver"),
     ("--time-zone", "--window"),
     ("--confidence", "--exclude"),
+    ("--close-ahead", "--by-attrition"),
+    ("--no-early-eviction", "--by-attrition"),
 )
 """Options that say something about another one."""
 

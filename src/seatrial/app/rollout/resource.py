@@ -58,7 +58,9 @@ def spec_of(
             maxUnavailable=care.max_unavailable,
             maxParallelUpgrades=care.max_parallel,
             maxFailed=care.max_failed,
+            maxIdleGPUs=care.max_idle_gpus,
         ),
+        "attrition": _attrition(care),
         "prepull": False if care.no_prepull else None,
         "notifications": {"webhook": care.notify} if care.notify else None,
         "paused": True if asked.paused else None,
@@ -71,6 +73,13 @@ def _bake(care: Care) -> dict[str, Any] | None:
     seconds = 0 if care.bake is None and care.exclude is not None else care.bake
     until = _some(exclude=care.exclude, confidence=care.confidence)
     return _some(durationSeconds=seconds, everySeconds=care.bake_every, minimumLoad=care.minimum_load, until=until)
+
+
+def _attrition(care: Care) -> dict[str, Any] | None:
+    if care.by_attrition is None:
+        return None
+    early = False if care.no_early_eviction else None
+    return _some(deadlineSeconds=care.by_attrition, closeAhead=care.close_ahead, earlyEviction=early)
 
 
 def _publish(way: Publishing) -> dict[str, Any] | None:

@@ -246,9 +246,24 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
     yield from _moves(outset)
     if campaign is not None:
         yield from _course(outset, campaign)
+        yield from _attrition(outset.intent)
         yield from _ways(outset, campaign)
     for other in outset.others if campaign is not None else ():
         yield "Waits", f"{other} has not ended: this one will be held until it has"
+
+
+def _attrition(intent: Intent) -> Iterator[tuple[str, str]]:
+    """By attrition: what happens to who is at work."""
+    way = intent.attrition
+    if way is None:
+        return
+    early = ", or before that where waiting costs more" if way.evicts_early else ""
+    deadline, idle = spans.span(way.deadline_seconds), intent.limits.idle_gpus_max
+    text = (
+        f"in the waves nodes are closed while their jobs run, and upgraded when these end; at most {idle} of the GPUs "
+        f"stand idle for it. Who still runs when {deadline} of waves are nearly over is evicted{early}"
+    )
+    yield "Attrition", text
 
 
 def _moves(outset: Outset) -> Iterator[tuple[str, str]]:

@@ -65,6 +65,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "forecast": (
         ("seatrial forecast", "the nodes of the cluster"),
         ("seatrial forecast --nodes 200 --parallel 4,8 --html forecast.html", ""),
+        ("seatrial forecast --frontier", "by attrition: what each deadline costs"),
     ),
     "demo": (("seatrial demo", ""), ("seatrial demo --seconds 0", "at once")),
     "rollout": (
@@ -75,6 +76,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "rollout start": (
         ("seatrial rollout start --matrix gpu-version-matrix.yaml --dry-run", ""),
         ("seatrial rollout start --driver 580.105.08 --bake 24h", ""),
+        ("seatrial rollout start --driver 580.105.08 --by-attrition 24h", "when jobs end"),
         ("seatrial rollout start --driver 580.105.08 --component gfd=v0.18.0", ""),
         ("seatrial rollout start --to canary --manual waves", "every step of the plan"),
     ),

@@ -100,6 +100,19 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
     care.add_argument(
         "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
     )
+    care.add_argument(
+        "--by-attrition",
+        metavar="24h",
+        type=words.span,
+        help="take nodes when their jobs end; evict who is left by then",
+    )
+    more.add_argument(
+        "--max-idle-gpus", metavar="N|N%", type=words.share, help="GPUs idle because of us (by attrition 10%%)"
+    )
+    more.add_argument("--close-ahead", metavar="N%", type=words.share, help="nodes closed while at work (100%%)")
+    more.add_argument(
+        "--no-early-eviction", action="store_true", help="by attrition: evict nobody before the deadline is near"
+    )
     more.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 means no limit")
     more.add_argument("--max-failed", metavar="N", type=words.count, help="failures allowed (1)")
     more.add_argument("--no-prepull", action="store_true", help="do not bring the image to a node beforehand")
