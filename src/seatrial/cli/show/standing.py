@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.app import picture as rollout_picture
 from seatrial.app import waits
 from seatrial.app.outcome import done_of, left_behind
-from seatrial.cli.show import ending
+from seatrial.cli.show import ending, frontier
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns, wrapped
 from seatrial.core.budget import capacity, losses
@@ -20,7 +20,6 @@ from seatrial.core.deciding.measures import has_waiting_operands
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few, number_of
-from seatrial.core.words import accounts
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -70,6 +69,7 @@ def _rollout_data(found: Look, sight: Sight, waiting: Waits) -> dict[str, Any]:
             "total": total,
         },
         "exitCode": int(ending.exit_of(found)),
+        **frontier.as_data(sight, found.at),
         "said": {"by": "here" if waiting.written_at is None else "controller", "at": moment(waiting.written_at)},
         "ledger": [admission.node for admission in sight.seen.rollout.admitted],
         "holds": [
@@ -129,14 +129,14 @@ def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) ->
         mode,
         ink.paint(f"Rollout   {found.sight.intent.rollout} to {found.sight.intent.goal}: {waiting.state}", "bold"),
         f"Leader    {waits.leader_text(found)}",
-        *_told_of(found, found.sight, waiting, named_max),
+        *_told_of(found, found.sight, waiting, named_max, width),
         "",
         *_waiting(groups, named_max, ink, width, found.at),
     ]
     return [*_campaign(found, ink, width), *page]
 
 
-def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None) -> Iterator[str]:
+def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, width: int) -> Iterator[str]:
 
     seen, intent = sight.seen, sight.intent
     failures = number_of(intent.failed_max, "failure")
@@ -152,8 +152,7 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None) -
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:
         yield f"Cost      {lost:,.1f} GPU-hours so far"
-    if seen.rollout.cost is not None:
-        yield f"          {accounts.by_cause(seen.rollout.cost)}"
+    yield from frontier.lines(sight, found.at, width)
     done, total = done_of(sight)
     yield f"Done      {done}/{total}"
     for word, names in zip(("failed", "left out"), left_behind(sight), strict=True):

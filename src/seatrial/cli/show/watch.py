@@ -18,7 +18,7 @@ from seatrial.app.awaiting import finished
 from seatrial.app.outcome import done_of, is_over
 from seatrial.cli import formats, program, terminal
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import ending, standing
+from seatrial.cli.show import ending, frontier, standing
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few
@@ -189,7 +189,8 @@ def page_of(found: Look, ink: Ink, width: int) -> list[str]:
     """What is drawn of a look: a campaign's tree, or the page of a rollout without one."""
     picture = rollout_picture.picture_of(found)
     if picture is not None:
-        return rollout_tree.tree(picture, ink, width)
+        more = [*frontier.lines(found.sight, found.at, width)] if found.sight is not None else []
+        return [*rollout_tree.tree(picture, ink, width), *(["", *more] if more else [])]
     lines = standing.lines_of(found, named_max=standing.NAMED_MAX, ink=ink, width=width)
     return [rollout_tree.cut(line, width, ink) for line in lines]
 
