@@ -73,7 +73,7 @@ FAILURES: Final[Mapping[str, str]] = {
 
 TAKEN: Final[Mapping[str, str]] = {
     Reason.WAITING_COSTS_MORE: "its jobs are evicted early",
-    Reason.REPLICAS: "it serves and would not end by itself, and ready replicas elsewhere answer meanwhile",
+    Reason.REPLICAS: "it serves and would never end, and ready replicas elsewhere answer meanwhile",
     Reason.SAVED: "its job has just saved its work, and the next time would be too late",
     Reason.DEADLINE: "the deadline leaves no more time",
 }
