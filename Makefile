@@ -103,6 +103,7 @@ kubernetes-oldest: $(READY) ## chart, manifests, bundles and a short rollout on 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
 	@$(RUN)/python -m bench.faults --operands --count 2000
+	@$(RUN)/python -m bench.faults --attrition --count 1000
 
 mutants: $(READY) ## break adapters, controller and run in 400 small ways, and count what tests without a cluster notice (SEED=n SAMPLE=n)
 	@$(RUN)/python -m bench.mutants --seed $(or $(SEED),1) --sample $(or $(SAMPLE),400)

@@ -4,6 +4,7 @@ python -m bench.faults                       all of them; exit 1 where a promise
 python -m bench.faults --seed 7              one of them: what can happen, how it ended, and its story on a failure
 python -m bench.faults --first 500 --count 100
 python -m bench.faults --operands            schedules of rollouts that move operands, by seeds of their own
+python -m bench.faults --attrition           schedules of rollouts by attrition on a busy fleet, by seeds of their own
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, run_once
 from seatrial.run.memory import Memory
+from seatrial_lab.schedules.attrition import run_attrition
 from seatrial_lab.schedules.behaviours import table
 from seatrial_lab.schedules.delegated import run_delegated
 from seatrial_lab.schedules.operands import run_operands
@@ -54,6 +56,11 @@ def play_operands(seed: int) -> Ending:
     return _told(run_operands, seed)
 
 
+def play_attrition(seed: int) -> Ending:
+    """One schedule of a rollout by attrition."""
+    return _told(run_attrition, seed)
+
+
 def _told(run: Callable[[int, Begin], Ending], seed: int) -> Ending:
     """How it ended; what breaks in an unforeseen way is a broken promise too, and must not hide its seed."""
     try:
@@ -68,13 +75,17 @@ def _told(run: Callable[[int, Begin], Ending], seed: int) -> Ending:
 def main() -> int:
     """Play, tell how it goes, keep what was found."""
     asked = _asked()
-    one = play_operands if asked.operands else play
+    one, name = play, "faults"
+    if asked.operands:
+        one, name = play_operands, "faults-operands"
+    elif asked.attrition:
+        one, name = play_attrition, "faults-attrition"
     if asked.seed is not None:
         ending = one(asked.seed)
         print(table(asked.seed), "", ending, sep="\n")
         return ending.broken is not None
     result = _play_all(one, range(asked.first, asked.first + asked.count))
-    path = keep("faults-operands" if asked.operands else "faults", result)
+    path = keep(name, result)
     print(json.dumps(result["how"]), f"{len(result['failures'])} broken; {path}", sep="\n")
     return bool(result["failures"])
 
@@ -119,6 +130,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--operands", action="store_true", help="of rollouts that move operands")
+    parser.add_argument("--attrition", action="store_true", help="of rollouts by attrition on a busy fleet")
     return parser.parse_args()
 
 

@@ -14,8 +14,15 @@ import pytest
 from bench.faults import begin
 
 from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
+from seatrial.core.budget.attrition import returning
 from seatrial.core.decide import Decision
+from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.policy import Attrition, Limits, Policy, Share
+from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.movers import letting_in
 from seatrial.core.node import operating
 from seatrial.core.node.visiting import Takes
@@ -25,6 +32,7 @@ from seatrial.sim.nodes import HEALTHY, new_node
 from seatrial.sim.outside import TELLING
 from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import OUTSIDE_DELAYS, World
+from seatrial_lab.schedules.attrition import AttritionJudge, run_attrition
 from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
 from seatrial_lab.schedules.delegated import run_delegated
 from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, WatchCache, Weather
@@ -67,6 +75,55 @@ def test_what_lets_nvidias_controller_in_too_freely_is_found_by_the_truth(monkey
     monkeypatch.setattr(invariants, "PROMISES", ())
     found = [run_delegated(seed, begin).broken or "" for seed in range(6)]
     assert any("the ledger does not name it" in why for why in found)
+
+
+@pytest.mark.parametrize("seed", [*range(6), 33])
+def test_by_attrition_idle_budget_and_deadline_hold_and_whoever_was_closed_is_opened(seed: int) -> None:
+    ending = run_attrition(seed, begin)
+    assert ending.broken is None, f"\n{ending}"
+    assert ending.how in ("done", "reverted", "held")
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_by_attrition_lost_leaders_and_old_views_change_nothing_about_the_end(seed: int) -> None:
+    assert run_attrition(seed, begin).how == run_attrition(seed, begin, is_fair=True).how != ""
+
+
+def test_a_controller_that_gives_nothing_back_is_found_by_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(returning, "give_back", lambda _view: [])
+    assert "more GPUs stand idle than may" in (run_attrition(5, begin, is_fair=True).broken or "")
+
+
+def a_busy_judge(gpus: int) -> AttritionJudge:
+    """The judge of a rollout by attrition whose one node of eight GPUs is closed while a job holds so many of them."""
+    job = PodJob(gang="jobs/job/j", line="jobs/j")
+    pod = Pod(namespace="jobs", name="j", uid="j", gpu=GpuUse.RESOURCE, gpu_count=gpus, job=job)
+    way = Attrition(deadline_seconds=3600.0)
+    intent = an_intent(idle_gpus_max=8, campaign=Campaign(), attrition=way)
+    world = World([new_node("n1", running=OLD, wanted=NEW, gpu_count=8, pods=(pod,))], intent, started_at=1000.0)
+    record = CampaignRecord(phase=RolloutPhase.WAVING, waving_since=1000.0)
+    admitted = (Admission(node="n1", attempt=1, is_ahead=True),)
+    world.rollout = replace(world.rollout, campaign=record, admitted=admitted)
+    return AttritionJudge(world, is_calm=True)
+
+
+def looked_at(judge: AttritionJudge, *instants: float) -> str | None:
+    for instant in instants:
+        judge.world.time = instant
+        judge.look()
+    return judge.broken
+
+
+def test_the_judge_of_attrition_finds_gpus_that_stay_idle_above_the_budget() -> None:
+    judge = a_busy_judge(gpus=2)
+    judge.change(replace(judge.world.intent, policy=Policy(limits=Limits(idle_gpus_max=Share(amount=4)))))
+    assert looked_at(judge, 1000.0, 1300.0) is None, "it may not have been seen yet"
+    assert looked_at(judge, 1500.0) == "more GPUs stand idle than may for 500 s"
+
+
+def test_the_judge_of_attrition_finds_a_node_that_waits_beyond_the_deadline() -> None:
+    assert looked_at(a_busy_judge(gpus=8), 4000.0, 5000.0, 11_000.0) is None
+    assert looked_at(a_busy_judge(gpus=8), 5000.0, 13_000.0) == "the deadline was 2.3 h ago, and waves are not through"
 
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -27,6 +27,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.work import WorkSeen
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import driver_pods, merging, neighbours, operand_pods, releases, upgrade_controller
 from seatrial.sim import outside as outer
@@ -114,6 +115,7 @@ class World:
         self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
         self.monitoring = monitoring
         self.is_guarded = is_guarded
+        self.work = WorkSeen()
         self.is_deleting = False
         self.left: tuple[str, ...] | None = None
         """What was told to stay when the rollout went; None while it is there."""
@@ -203,6 +205,7 @@ class World:
             rollout=self.rollout,
             is_guarded=self.is_guarded,
             is_deleting=self.is_deleting,
+            work=self.work,
             telemetry=self.monitoring.looked(self.rollout.campaign, self.time) if self.monitoring else None,
         )
         return Sight(seen=outer.seen_with(seen, self.outside), intent=self.intent.asking(seen.rollout.campaign))

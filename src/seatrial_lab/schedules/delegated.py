@@ -37,7 +37,7 @@ from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, named
-from seatrial_lab.schedules.drawing import NEW, OLD
+from seatrial_lab.schedules.drawing import NEW, OLD, without_overlap
 from seatrial_lab.schedules.judging import SEEN_SECONDS, TRANSIENT, Judge
 from seatrial_lab.schedules.schedules import Begin, Ending, Play
 
@@ -72,17 +72,9 @@ def draw_intent(chance: random.Random) -> Intent:
             canary=Canary(count=chance.choice([1, 1, 2])),
             bake=Bake(seconds=0.0),
             waves=Waves(growth=chance.choice([Growth.FIXED, Growth.EXPONENTIAL]), first=Share(amount=4)),
-            openings=chance.choice([None, _without_overlap((*openings, *ever))]),
+            openings=chance.choice([None, without_overlap((*openings, *ever))]),
         ),
     )
-
-
-def _without_overlap(found: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
-    kept: list[tuple[float, float]] = []
-    for opens, closes in found:
-        if not kept or opens > kept[-1][1]:
-            kept.append((opens, closes))
-    return tuple(kept)
 
 
 def draw_policy(chance: random.Random) -> PolicyWish:

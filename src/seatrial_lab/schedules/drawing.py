@@ -6,7 +6,7 @@ Law of this file: all chance comes in by an argument. Tests: tests/sim/test_faul
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -88,6 +88,15 @@ def _draw_policy(chance: random.Random, parallel_max: int, unavailable: list[int
         eviction=Eviction(force=chance.choice([False, True]), delete_empty_dir=chance.choice([False, True])),
         drain=chance.choice([Drain(), Drain(is_enabled=True, rules=Eviction(force=True, delete_empty_dir=True))]),
     )
+
+
+def without_overlap(found: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Windows of which none begins before the one before it is over."""
+    kept: list[tuple[float, float]] = []
+    for opens, closes in found:
+        if not kept or opens > kept[-1][1]:
+            kept.append((opens, closes))
+    return tuple(kept)
 
 
 def draw_manager(seed: int) -> Fate:

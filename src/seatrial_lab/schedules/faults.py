@@ -29,6 +29,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness, Snapshot
+from seatrial.core.model.seen.work import WorkSeen
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import Outside
@@ -124,6 +125,7 @@ class WatchCache:
     def __init__(self, listing: Listing) -> None:
         self._seen = {stream: dict(listing.nodes) for stream in (Stream.NODES, Stream.PODS, Stream.CLAIMS)}
         self._rollout, self._wanted, self._outside = listing.rollout, listing.wanted, listing.outside
+        self._work = WorkSeen()
         self._due: dict[tuple[Stream, str], Instant] = {}
         self._silent: dict[Stream, tuple[Instant, Instant]] = {}
         """Until when nothing is heard of a stream, and when it was last heard of, on the controller's own clock."""
@@ -167,6 +169,8 @@ class WatchCache:
             for name, node in world.nodes.items():
                 if seen.get(name) is not node and self._is_due(stream, name, time, weather):
                     seen[name] = node
+        if self._hears(Stream.PODS):
+            self._work = world.work
         wanted = next((node.facts.wanted for node in world.nodes.values()), None)
         if wanted == self._wanted:
             self._due.pop((Stream.DRIVERS, ""), None)  # changed and changed back before anybody saw it
@@ -193,7 +197,7 @@ class WatchCache:
             for stream in Stream
         )
         nodes = {name: self._join(name) for name in self._seen[Stream.NODES] if name not in missing}
-        seen = Snapshot(nodes=nodes, rollout=self._rollout, freshness=freshness)
+        seen = Snapshot(nodes=nodes, rollout=self._rollout, freshness=freshness, work=self._work)
         return outer.seen_with(seen, self._outside)
 
     def _hears(self, stream: Stream) -> bool:

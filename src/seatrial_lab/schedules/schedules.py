@@ -231,7 +231,11 @@ class Play:
         if report.wake_at is not None:
             life.wake_at = life.seat.world_time(report.wake_at)
         self._is_idle = report.decision is not None and is_idle(report.decision)
+        self._on_looked()
         return report
+
+    def _on_looked(self) -> None:
+        """Somebody has made a pass; what must not last is looked for here."""
 
     # ── lives ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
