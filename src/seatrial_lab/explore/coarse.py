@@ -6,13 +6,20 @@ Law of this file: a coarse reaction is several fine ones, one after the other. T
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
+from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.pods import Pod
 from seatrial.sim import driver_pods, operand_pods, reactions
 from seatrial.sim.driver_pods import Reaction
-from seatrial.sim.nodes import Fate
+from seatrial.sim.nodes import JOB_LABEL, Fate, touched
+
+QUEUE_NOTE: Final = "simulated.seatrial.dev/queued-work-came"
+"""Who came last from the queue: time stands still, so nobody comes twice to one driver."""
 
 
 def reloads(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
@@ -32,6 +39,20 @@ def _followed(facts: NodeFacts, world: Iterable[Reaction], fate: Fate, at: ApiIn
     while following := next((found for react in world if (found := react(after, fate, at)) is not None), None):
         after = following
     return after
+
+
+def job_starts(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """Somebody from the queue takes all GPUs of a node that is open and empty; once, on each driver of it."""
+    driver = facts.driver
+    if facts.is_unavailable or facts.pods or driver is None or not driver.is_ready or driver.is_terminating:
+        return None
+    uid = f"late-{driver.uid}"
+    if facts.labels.get(QUEUE_NOTE) == uid:
+        return None
+    job = PodJob(gang=f"jobs/job/{uid}", line="jobs/late")
+    labels = ((JOB_LABEL, "late"),)
+    pod = Pod(namespace="jobs", name=uid, uid=uid, gpu=GpuUse.RESOURCE, is_running=True, labels=labels, job=job)
+    return replace(touched(facts, {QUEUE_NOTE: uid}), pods=(pod,))
 
 
 _RELOADING: Final = (
@@ -54,3 +75,9 @@ AT_ONCE: Final[Mapping[str, Reaction]] = {
     "operand restarts": restarts,
 }
 """For worlds of more nodes: nobody looks while something restarts, so what can be seen is before and after."""
+BUSY: Final[Mapping[str, Reaction]] = {
+    **AT_ONCE,
+    "job finishes": reactions.job_finishes,
+    "job starts": job_starts,
+}
+"""For worlds by attrition: jobs end and come, and nobody minds in which order a driver starts."""

@@ -20,6 +20,7 @@ from seatrial.core.actions.on_nodes import NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import Keeping
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
 from seatrial.core.budget import capacity
+from seatrial.core.budget.attrition import terms
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Via
@@ -38,7 +39,14 @@ from seatrial.sim.acts import Refused, mirrored
 from seatrial.sim.driver_pods import Reaction
 from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial_lab.explore.truths import is_still_theirs, why_exposed, why_overspent, why_split, why_unvisited
+from seatrial_lab.explore.truths import (
+    is_still_theirs,
+    why_exposed,
+    why_overspent,
+    why_split,
+    why_unowned,
+    why_unvisited,
+)
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
@@ -323,10 +331,12 @@ class Model:
             is_at_rest = is_at_rest and all(held.code in RESTING for held in decision.holds)
         else:
             is_at_rest = is_at_rest and campaigning.is_at_rest(record.campaign, decision.holds, intent.rollout)
+        # Who waits by attrition waits for time to go by, which is a change that is still to come.
+        has_time = wish + 1 < len(self._intents) and any(held.code in terms.WAITING for held in decision.holds)
         return _Pass(
             acts=tuple((told(action), self._place(action), self._acts.of(action)) for action in decision.actions),
             breach=next((str(breach) for breach in breaches), None),
-            is_at_rest=is_at_rest,
+            is_at_rest=is_at_rest or has_time,
         )
 
     def _place(self, action: Action) -> int:
@@ -390,7 +400,8 @@ class Model:
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
         split = why_split(nodes, record.admitted, intent)
         wrong = campaigning.why_wrong(nodes, record, outside, self._outside, intent)
-        return why_overspent(nodes, intent) or exposed or taken or split or wrong
+        unowned = why_unowned(nodes, record.admitted) if intent.attrition is not None else None
+        return why_overspent(nodes, intent) or exposed or taken or split or unowned or wrong
 
 
 def _time_of(facts: NodeFacts) -> ApiInstant:

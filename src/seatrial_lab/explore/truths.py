@@ -116,6 +116,16 @@ def is_still_theirs(node: NodeSeen) -> bool:
     return node.facts.is_cordoned or closing.is_opened(node)
 
 
+def why_unowned(nodes: tuple[NodeSeen, ...], admitted: tuple[Admission, ...]) -> str | None:
+    """What the truth says about cordons of ours: each has its place in the ledger, so that the next leader knows it."""
+    named = {admission.node for admission in admitted}
+    for node in nodes:
+        is_ours = node.record is not None and node.record.is_cordon_ours and node.facts.is_cordoned
+        if is_ours and node.name not in named:
+            return f"{node.name} is closed by us, and nobody owns it"
+    return None
+
+
 def why_split(nodes: tuple[NodeSeen, ...], admitted: tuple[Admission, ...], intent: Intent) -> str | None:
     """What the truth says about units: who begins, begins with all of its unit.
 
