@@ -4,8 +4,8 @@
     scoring     each seed is played once, and then has been looked at:
                 100 to 119   an eviction at seven GPU-hours                   gpu-hours-2026-11-18T0633.json
                 120 to 139   the same at ten                                  gpu-hours-ten-2026-11-18T0730.json
-                140 to 159   at ten, and nearly everybody closed at once      the newest
-                140 to 239   the same on 32 nodes, for the deadline alone     in the newest, too
+                140 to 159   at ten, and nearly everybody closed at once      gpu-hours-2026-11-18T1035.json
+                140 to 239   the same on 32 nodes, for the deadline alone     not played yet
 
 Why nearly everybody is closed at once: on nodes that several jobs share, time buys nothing. Means over seeds 0 to 5, 48
 hours, jobs that say when they saved, by what a node might cost at first (an eviction at seven GPU-hours):
