@@ -201,9 +201,7 @@ def _joined(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFact
         pods=tuple(sorted(users, key=lambda pod: (pod.namespace, pod.name))),
         offer=item.offer,
         mig_state=labels.get(keys.MIG_STATE_LABEL, ""),
-        paused_labels=tuple(
-            sorted(key for key, value in labels.items() if key.startswith(keys.DEPLOY_PREFIX) and PAUSED in value)
-        ),
+        paused_labels=_paused(labels),
         maintenance=_maintenance(around.of(table.MAINTENANCES), around.requestor, item.metadata.name),
         symptoms=item.symptoms,
         components=item.components,
@@ -211,6 +209,11 @@ def _joined(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeFact
         sriov=item.sriov,
         problems=item.problems,
     )
+
+
+def _paused(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """The labels by which operands are told to keep away for now."""
+    return tuple(sorted(key for key, value in labels.items() if key.startswith(keys.DEPLOY_PREFIX) and PAUSED in value))
 
 
 def _operands(
