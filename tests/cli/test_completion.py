@@ -123,6 +123,8 @@ FREE = {
         "SHA256:…",
         "POINT,…",
         "'SAT 22:00-04:00'",
+        "6H,24H,…",
+        "N%",
     ),
     # versions and days
     *("V", "VERSION", "DRIVER", "DATE", "YYYY-MM-DD"),

@@ -75,8 +75,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     ),
     "rollout start": (
         ("seatrial rollout start --matrix gpu-version-matrix.yaml --dry-run", ""),
-        ("seatrial rollout start --driver 580.105.08 --bake 24h", ""),
-        ("seatrial rollout start --driver 580.105.08 --by-attrition 24h", "when jobs end"),
+        ("seatrial rollout start --driver 580.105.08 --by-attrition 24h", ""),
         ("seatrial rollout start --driver 580.105.08 --component gfd=v0.18.0", ""),
         ("seatrial rollout start --to canary --manual waves", "every step of the plan"),
     ),

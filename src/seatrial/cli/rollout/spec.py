@@ -104,7 +104,7 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
         "--by-attrition",
         metavar="24h",
         type=words.span,
-        help="take nodes when their jobs end; evict who is left by then",
+        help="take nodes when their jobs end; evict the rest by then",
     )
     more.add_argument(
         "--max-idle-gpus", metavar="N|N%", type=words.share, help="GPUs idle because of us (by attrition 10%%)"
