@@ -96,7 +96,7 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
         help="when nodes may start; repeatable",
     )
     more.add_argument("--time-zone", metavar="ZONE", help="of the windows (UTC)")
-    care.add_argument("--manual", metavar="POINT,…", type=points, help=f"ask a person before: {', '.join(POINTS)}")
+    care.add_argument("--manual", metavar="POINT,…", type=points, help=f"ask you before: {', '.join(POINTS)}")
     care.add_argument(
         "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
     )
