@@ -306,6 +306,9 @@ def test_a_real_driver_manager_opens_the_node_and_the_controller_closes_it_again
 
 
 def test_a_real_job_ends_by_itself_and_only_then_its_node_is_taken(sea: Sea, tmp_path: Path) -> None:
+    service = sea.fleet.workload("service")  # of a story before this one, on every GPU
+    gone = ("-n", service.namespace, "--cascade=foreground", "--ignore-not-found")
+    sea.plane.kubectl("delete", "deployment", service.name, *gone)
     loaded = sea.real.loaded_driver
     (target,) = {OLD, NEW} - {loaded}
     work = {
@@ -314,7 +317,7 @@ def test_a_real_job_ends_by_itself_and_only_then_its_node_is_taken(sea: Sea, tmp
         "command": ["/bin/sh", "-c", "until [ -e /over ]; do sleep 0.2; done"],
         "resources": {"limits": {"nvidia.com/gpu": "8"}},
     }
-    pod = {"restartPolicy": "Never", "nodeName": REAL, "containers": [work]}
+    pod = {"restartPolicy": "Never", "nodeSelector": {"kubernetes.io/hostname": REAL}, "containers": [work]}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work", "namespace": "default"}}
     sea.plane.apply([{**job, "spec": {"template": {"spec": pod}}}, a_policy(loaded)])
     where = ("job/work", "-n", "default")
