@@ -37,9 +37,10 @@ from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, named
+from seatrial_lab.schedules.campaigned import CampaignPlay
 from seatrial_lab.schedules.drawing import NEW, OLD, without_overlap
 from seatrial_lab.schedules.judging import SEEN_SECONDS, TRANSIENT, Judge
-from seatrial_lab.schedules.schedules import Begin, Ending, Play
+from seatrial_lab.schedules.schedules import Begin, Ending
 
 NODE_COUNT: Final = 12
 HOUR: Final = 3600.0
@@ -149,7 +150,7 @@ class DelegatedJudge(Judge):
 # ── playing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class DelegatedPlay(Play):
+class DelegatedPlay(CampaignPlay):
     """A campaign that leaves the nodes to NVIDIA's controller."""
 
     title: ClassVar[str] = "delegated schedule"
@@ -183,24 +184,10 @@ class DelegatedPlay(Play):
         if is_so:
             self._at(at, happening)
 
-    def _pause_for(self, seconds: float) -> Callable[[], None]:
-        def begins() -> None:
-            self._note(lambda: f"somebody pauses for {seconds:.0f} s")
-            self._set_paused(is_paused=True)
-            self._at(self.world.time + seconds, lambda: self._set_paused(is_paused=False))
-
-        return begins
-
     def _set_paused(self, *, is_paused: bool) -> None:
-        self._pause(is_paused=is_paused)
+        super()._set_paused(is_paused=is_paused)
         if isinstance(self.judge, DelegatedJudge):
             self.judge.stopped_at = self.world.time if is_paused else None
-
-    def _abort(self) -> None:
-        campaign = self.world.intent.campaign
-        if campaign is not None:
-            self._note(lambda: "somebody wants it undone")
-            self.judge.change(replace(self.world.intent, campaign=replace(campaign, abort="not today")))
 
     def _lower(self) -> None:
         limits = self.world.intent.limits
@@ -218,10 +205,6 @@ class DelegatedPlay(Play):
 
     def _why_unsettled(self, decision: Decision) -> str | None:
         return next(_unsettled(self.world, decision), None)
-
-    def _ended(self, _decision: Decision, /) -> str:
-        phase = (self.world.rollout.campaign or CampaignRecord()).phase
-        return phase.value.lower() if phase in ENDED else "held"
 
 
 def _is_full(world: World) -> bool:

@@ -144,7 +144,8 @@ def check(asked: StartOptions) -> None:
         raise CalledWrongly("it is not said what to upgrade to: give --git URL, --matrix FILE, --driver V or -f FILE.")
     for option, needs in NEEDS:
         if option in typed and needs not in typed:
-            raise CalledWrongly(f"{option} says something about {needs}, which was not given.")
+            mend = f"Give {needs}, too, or leave {option} out."
+            raise CalledWrongly(f"{option} says something about {needs}, which was not given. {mend}")
     _check_components(goal)
     if goal.driver and goal.entry:
         raise CalledWrongly("--entry names an entry of a matrix, and --driver takes none; give one of them.")
