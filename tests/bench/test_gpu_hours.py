@@ -14,7 +14,7 @@ from seatrial.sim.forecast.busy.cluster import RELOAD, Cluster
 from seatrial.sim.forecast.busy.others import WAYS, Batches
 from seatrial.sim.forecast.busy.ours import ByAttrition
 from seatrial.sim.forecast.busy.playing import bound, play
-from seatrial.sim.forecast.busy.traces import HOUR, Saves, Work
+from seatrial.sim.forecast.busy.traces import HOUR, Order, Saves, Work
 
 SMALL = traces.loaded(traces.PUBLISHED, 64, 2.0, "small")
 """Eight nodes, twice as many jobs as fit."""
@@ -34,12 +34,43 @@ def test_a_trace_is_the_same_for_the_same_seed() -> None:
     assert first == again != list(traces.arrivals(SMALL, 4, HOUR * 10))
 
 
-def test_who_fits_starts_although_somebody_older_does_not() -> None:
+def test_by_best_effort_who_fits_starts_although_somebody_older_does_not() -> None:
     cluster = Cluster(count=2)
-    for each in (work("a", 8, 1), work("gang", 16, 1), work("b", 4, 1)):
+    for each in (work("a", 8, 1), work("gang", 16, 1), work("b", 4, 9, at=2.0)):
         cluster.submit(each)
     cluster.schedule()
     assert sorted(cluster.runs) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("hours", "starts"), [(0.9, True), (1.1, False)])
+def test_with_backfill_who_fits_starts_where_it_is_through_before_the_oldest_has_room(
+    hours: float, *, starts: bool
+) -> None:
+    cluster = Cluster(count=2, order=Order.BACKFILL)
+    for each in (work("a", 8, 1), work("gang", 16, 1, at=1.0), work("b", 4, hours, at=2.0)):
+        cluster.submit(each)
+    cluster.schedule()
+    assert ("b" in cluster.runs) is starts
+
+
+def test_with_backfill_who_is_nobodys_way_starts_however_long_it_runs() -> None:
+    cluster = Cluster(count=3, order=Order.BACKFILL)
+    for each in (work("a", 8, 1), work("b", 4, 9), work("gang", 16, 1, at=1.0), work("c", 4, 9, at=2.0)):
+        cluster.submit(each)
+    cluster.schedule()
+    assert cluster.runs["c"].nodes == cluster.runs["b"].nodes
+    cluster.advance(HOUR)
+    cluster.schedule()
+    assert "gang" in cluster.runs
+
+
+def test_with_backfill_nobody_waits_for_the_oldest_while_it_has_too_few_nodes_that_take_work() -> None:
+    cluster = Cluster(count=2, order=Order.BACKFILL)
+    cluster.close(1)
+    for each in (work("gang", 16, 1), work("b", 8, 9, at=1.0)):
+        cluster.submit(each)
+    cluster.schedule()
+    assert list(cluster.runs) == ["b"]
 
 
 def test_an_evicted_job_loses_what_it_has_not_saved_and_starts_again_later() -> None:
@@ -117,7 +148,7 @@ def test_the_sizes_of_training_jobs_come_to_the_mean_that_is_published() -> None
 
 def test_every_trace_that_is_scored_exists_and_has_been_at_work() -> None:
     assert {name for name, _ in settings.PLAYED} == set(traces.KINDS) == set(settings.WARM_HOURS)
-    assert set(settings.JUDGED) <= set(traces.KINDS)
+    assert set(settings.JUDGED) <= set(settings.PLAYED)
 
 
 def test_what_can_be_asked_to_save_costs_less_than_what_says_nothing() -> None:

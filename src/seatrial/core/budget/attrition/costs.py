@@ -26,7 +26,7 @@ SAVING_SECONDS: Final = 60.0
 """How long a job takes to save that is asked to."""
 MOVE_SECONDS: Final = 60.0
 """The same for one of several replicas."""
-EVICTION_GPU_SECONDS: Final = 10 * 3600.0
+EVICTION_GPU_SECONDS: Final = 7 * 3600.0
 """What a restart is to people besides: so much idle time is accepted to spare them one (bench/gpu_hours)."""
 UNWANTED: Final = 0.3
 """An idle GPU that nobody waits for now: somebody may in a moment."""

@@ -11,7 +11,7 @@ from typing import Final
 from seatrial.core.budget.attrition import costs
 from seatrial.core.budget.attrition.values import View
 
-BASE_EVICTIONS: Final = 6.0
+BASE_EVICTIONS: Final = 9.0
 """What emptying a node may cost while there is all the time in the world, in evictions. Nearly every node is below it:
 on one that is left open jobs start that will be in the way later, and who was evicted elsewhere lands there, to be
 evicted again (bench/gpu_hours)."""

@@ -1,8 +1,7 @@
 """A cluster of GPUs with a queue: jobs start where they fit, save every hour, end, and start again when evicted.
 
-The scheduler is first fit with backfill: whoever arrived first and fits starts, the others do not keep it from doing
-so. A job smaller than a node takes one, others take whole nodes, or those that they had when they were seen. What is
-lost is counted here, the same for every way:
+Who starts next is said in scheduling.py. A job smaller than a node takes one, others take whole nodes, or those that
+they had when they were seen. What is lost is counted here, the same for every way:
 
     idle     GPUs behind a cordon of ours, no job on them, while a pod waits that would fit there
     thrown   work since the last save, when a job is evicted, and the time until it works again
@@ -18,7 +17,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from seatrial.sim.forecast.busy.traces import HOUR, MINUTE, Work
+from seatrial.sim.forecast.busy import scheduling
+from seatrial.sim.forecast.busy.traces import HOUR, MINUTE, Order, Work
 
 SAVE_EVERY = HOUR
 RESTART = 10 * MINUTE
@@ -96,6 +96,7 @@ class Cluster:
     """GPUs of each node."""
     names: list[str] = field(default_factory=list)
     reload_seconds: float = RELOAD
+    order: Order = Order.BEST_EFFORT
     now: float = 0.0
     free: list[int] = field(default_factory=list)
     closed: list[float | None] = field(default_factory=list)
@@ -196,47 +197,24 @@ class Cluster:
             row.append(work)
 
     def schedule(self) -> bool:
-        """Start whoever fits, in the order of arrival; whether anybody did."""
+        """Start whoever may; whether anybody did."""
         has_started = False
-        stuck: set[tuple[int, ...]] = set()
-        while True:
-            heads = sorted((row[0].arrives, each) for each, row in self.queues.items() if row and each not in stuck)
-            if not heads:
-                return has_started
-            for _, pieces in heads:
-                nodes = self._fit(pieces)
-                if nodes is None:
-                    stuck.add(pieces)
-                    continue
-                self._start(self.queues[pieces].popleft(), nodes)
-                has_started = True
-                break
-            else:
-                return has_started
+        for pieces, nodes in scheduling.starts(self):
+            self._start(self.queues[pieces].popleft(), nodes)
+            has_started = True
+        return has_started
 
     def _pieces(self, gpus: int) -> tuple[int, ...]:
         whole, rest = divmod(gpus, self.gpus)
         return (self.gpus,) * whole + ((rest,) if rest else ())
 
-    def _fit(self, pieces: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The first nodes that take work and have room, each for one piece."""
-        free, closed, count = self.free, self.closed, self.count
-        found: list[int] = []
-        first, before = 0, 0
-        for piece in pieces:
-            first = first if piece == before else 0
-            for node in range(first, count):
-                if free[node] >= piece and closed[node] is None and node not in found:
-                    found.append(node)
-                    first, before = node + 1, piece
-                    break
-            else:
-                return None
-        return tuple(found)
-
     def _start(self, work: Work, nodes: tuple[int, ...]) -> None:
-        lead = RESTART if work.name in self._again else 0.0
+        lead = self.lead_of(work)
         self.place(Run(work=work, nodes=nodes, started=self.now, ends=self.now + lead + work.seconds, lead=lead))
+
+    def lead_of(self, work: Work) -> float:
+        """How long a job that starts now takes to work."""
+        return RESTART if work.name in self._again else 0.0
 
     def place(self, run: Run) -> None:
         """Have a job run on its nodes."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from seatrial.sim.forecast.busy.cluster import RESTART, Cluster, Losses
+from seatrial.sim.forecast.busy.cluster import RESTART, SAVE_EVERY, Cluster, Losses
 from seatrial.sim.forecast.busy.traces import DAY, HOUR, Kind, Saves, Work, arrivals
 
 Warm: TypeAlias = tuple[Cluster, Iterator[Work], Work | None]
@@ -48,7 +48,7 @@ def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int, gpu
 @lru_cache(maxsize=4)
 def _warmed(kind: Kind, seed: int, warm_hours: float, count: int, gpus: int) -> Cluster:
     """The same cluster for every way: what is known of saves changes nothing before anybody is evicted."""
-    cluster, start = Cluster(count=count, gpus=gpus), warm_hours * HOUR
+    cluster, start = Cluster(count=count, gpus=gpus, order=kind.order), warm_hours * HOUR
     coming = arrivals(kind, seed, start)
     following = next(coming, None)
     while True:
@@ -106,6 +106,13 @@ class Bound:
 
     gpu_hours: float
     evictions: int
+    late_gpus: int
+    """GPUs of those that have to be evicted."""
+
+    @property
+    def blind_gpu_hours(self) -> float:
+        """The same for whoever does not know when jobs save: on average half of what they do between two saves."""
+        return self.gpu_hours + self.late_gpus * SAVE_EVERY / 2 / HOUR
 
 
 def bound(kind: Kind, seed: int, deadline_hours: float, *, warm_hours: float, count: int = 128) -> Bound:
@@ -125,5 +132,5 @@ def bound_of(cluster: Cluster, deadline_hours: float) -> Bound:
         if run.ends > ends and not run.work.is_service and not old.isdisjoint(run.nodes)
     ]
     reload = cluster.reload_seconds * sum(cluster.sizes[node] for node in old)
-    seconds = reload + sum(run.work.gpus * RESTART for run in late)
-    return Bound(gpu_hours=seconds / HOUR, evictions=len(late))
+    late_gpus = sum(run.work.gpus for run in late)
+    return Bound(gpu_hours=(reload + late_gpus * RESTART) / HOUR, evictions=len(late), late_gpus=late_gpus)

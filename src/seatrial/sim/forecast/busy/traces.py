@@ -3,6 +3,7 @@
     kind        what it is                                                        where its parameters are from
     published   the trace that the figures of the product are for: about 1,300    the product's own: 1 to 64 GPUs, long
                 jobs a day, the queue about fourfold oversubscribed               tails, cut off at 5 days
+    best-effort the same where nobody keeps a place for the oldest                the same
     busy        the same mix at 85 % load                                         the same
     training    many small jobs, few large ones that have most of the GPU time,   Helios, Philly, and the spread of
                 for up to two weeks, 95 % load                                    Alibaba's (below)
@@ -49,6 +50,15 @@ class Saves(StrEnum):
     """Each saves when it is asked to, within a minute."""
 
 
+class Order(StrEnum):
+    """Who starts before whom (scheduling.py)."""
+
+    BEST_EFFORT = "best-effort"
+    """Whoever fits."""
+    BACKFILL = "backfill"
+    """Whoever fits and is not in the way of the oldest."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """What is drawn from."""
@@ -67,6 +77,7 @@ class Kind:
     """Who submit jobs, of each kind, small and large."""
     longest: float = 5 * DAY
     saves: Saves = Saves.ASKED
+    order: Order = Order.BACKFILL
     service_gpus: int = 0
     """Held by replicas of services when the upgrade begins, for as long as it takes."""
     service_weights: tuple[float, ...] = (50, 20, 20, 10)
@@ -208,4 +219,5 @@ INFERENCE: Final = loaded(
     "inference",
 )
 MIXED: Final = loaded(Kind(name="mixed", service_gpus=410), 1024, 0.95, "mixed")
-KINDS: Final = {kind.name: kind for kind in (PUBLISHED, BUSY, TRAINING, INFERENCE, MIXED)}
+BEST_EFFORT: Final = replace(PUBLISHED, name="best-effort", order=Order.BEST_EFFORT)
+KINDS: Final = {kind.name: kind for kind in (PUBLISHED, BUSY, TRAINING, INFERENCE, MIXED, BEST_EFFORT)}
