@@ -15,8 +15,8 @@ cluster.py, the traces in its traces.py.
 `saves` says what is known of the hourly saves of jobs: nothing (silent), when the last one was (told), or that they
 save when asked (asked). The bound is what nobody can stay below, with every end known; of silent jobs nobody knows the
 saves, either. What is scored, on which seeds, is fixed in settings.py. Without options all of it is played; with
---kind, --saves and --way a part, and --into adds it to a result that is kept already. --kept plays as many upgrades of a
-smaller fleet, each with a seed of its own, for the deadline alone.
+--kind, --saves and --way a part, and --into adds it to a result that is kept already. --kept plays as many upgrades of
+a smaller fleet, each with a seed of its own, for the deadline alone.
 """
 
 from __future__ import annotations

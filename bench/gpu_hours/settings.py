@@ -10,7 +10,7 @@
 
 The trace says "first fit with backfill". Until seed 159 whoever fitted started, and nothing was kept for the oldest:
 that is Kueue's default, and in it gangs starve. After a day hardly anybody with 64 GPUs runs, a hundred small jobs do,
-on nodes that are never empty. Backfill is what batch schedulers do, and by it large jobs have their turn (scheduling.py).
+on nodes that are never empty. Backfill is what batch schedulers do, and by it large jobs have their turn.
 "Evict" then costs 920 GPU-hours, and 820 without; who published the trace found 941. `best-effort` is the trace as it
 was read before: played and shown, not judged. There a fifth and a quarter in two days were not to be had, not even with
 every end known (share of "evict", seeds 0 to 5, saves told):
