@@ -2,7 +2,8 @@
 
 A canary and a node with a job, which ends at any moment, as another starts wherever a node is open. Time stands still,
 so the deadline is a change of what is asked: it comes at any moment. Crashes, lost answers and old views are those of
-every exploration. One mutation takes a protection away, and the story is told.
+every exploration. What people ask for on the way, and gangs, begin with the waves: what is before them is walked
+without attrition. One mutation takes a protection away, and the story is told.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
-from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Waves
+from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Attrition, Share
@@ -25,7 +26,7 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.sim import outside as outer
 from seatrial.sim.nodes import JOB_LABEL, new_node
 from seatrial.sim.outside import Outside
-from seatrial_lab.explore.coarse import BUSY
+from seatrial_lab.explore.coarse import BUSY, ENDING
 from seatrial_lab.explore.explore import Exploration, explore
 from seatrial_lab.explore.model import LISTING
 from tests.builders import OLD, an_intent
@@ -86,6 +87,28 @@ def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
 def test_a_job_ends_at_any_moment_or_is_evicted_at_the_deadline() -> None:
     wish = a_wish()
     assert_all_is_well(walk(a_fleet("one"), wish, late(wish)), states_min=10_000)
+
+
+def test_a_pause_at_any_moment_freezes_whoever_is_closed_and_all_end_well_when_it_is_over() -> None:
+    wish = a_wish()
+    pause = (("somebody pauses", replace(wish, is_paused=True)), ("somebody resumes", wish))
+    found = walk(a_fleet("one"), wish, *pause, since=RolloutPhase.WAVING)
+    assert_all_is_well(found, states_min=50_000)
+
+
+def test_an_abort_at_any_moment_gives_back_whoever_is_closed() -> None:
+    wish = a_wish()
+    assert wish.campaign is not None
+    abort = replace(wish, campaign=replace(wish.campaign, abort="somebody thought better of it"))
+    found = walk(a_fleet("one"), wish, ("somebody aborts", abort), since=RolloutPhase.WAVING, world=ENDING)
+    assert_all_is_well(found, states_min=45_000)
+
+
+def test_a_gang_over_two_nodes_ends_at_any_moment_or_is_evicted_at_the_deadline() -> None:
+    wish = a_wish(idle=3)
+    fleet = (new_node("n1", running=OLD, wanted=OLD), at_work("gang", "n2"), at_work("gang", "n3"))
+    found = walk(fleet, wish, late(wish), since=RolloutPhase.WAVING, world=ENDING)
+    assert_all_is_well(found, states_min=45_000)
 
 
 def forgetful(seen: Snapshot, intent: Intent, now: float) -> Decision:

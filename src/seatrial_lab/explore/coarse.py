@@ -81,3 +81,5 @@ BUSY: Final[Mapping[str, Reaction]] = {
     "job starts": job_starts,
 }
 """For worlds by attrition: jobs end and come, and nobody minds in which order a driver starts."""
+ENDING: Final[Mapping[str, Reaction]] = {name: reaction for name, reaction in BUSY.items() if name != "job starts"}
+"""The same where nobody comes any more: a way back, or a gang, is as much as can be walked then."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seatrial.core.decide import decide
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.promises import invariants
@@ -70,13 +71,16 @@ def explore(
     has_memory: bool = False,
     restarts: frozenset[str] | None = None,
     restarts_max: int = 1,
+    since: RolloutPhase | None = None,
     state_limit: int = 2_000_000,
 ) -> Exploration:
     """Walk every reachable state, or stop at the first broken promise.
 
     With `has_memory` every answer is heard, and the controller knows what it cannot see yet, as the loop does; without,
     answers are lost. `restarts` are the ways in which it starts again, all of them unless told otherwise. `changes` are
-    what people ask for instead as time goes by, one after the other, each with a line for the story.
+    what people ask for instead as time goes by, one after the other, each with a line for the story. With `since` it
+    begins where the campaign comes to that phase on a shortest way on which nobody crashes or asks for anything else,
+    and everything is seen.
     """
     model = Model(
         nodes,
@@ -93,9 +97,25 @@ def explore(
         RESTARTS if restarts is None else restarts,
         restarts_max,
     )
+    if since is not None:
+        model.begin_at(_shortest(model, since))
     walk = _Walk(model)
     broken = walk.to_the_end(state_limit)
     return walk.stopped(broken) if broken is not None else walk.over()
+
+
+def _shortest(model: Model, phase: RolloutPhase) -> State:
+    """The nearest state in which the campaign is in a phase and everything is seen."""
+    met, waiting = {model.start}, deque([model.start])
+    while waiting:
+        state = waiting.popleft()
+        if model.phase(state) is phase and model.is_all_seen(state):
+            return state
+        for line, following in model.moves(state):
+            if line not in RESTARTS and line not in model.wishes and following not in met:
+                met.add(following)
+                waiting.append(following)
+    raise ValueError(f"The campaign is never {phase}.")
 
 
 class _Walk:

@@ -23,7 +23,7 @@ from seatrial.core.budget import capacity
 from seatrial.core.budget.attrition import terms
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import Via
+from seatrial.core.model.campaign import RolloutPhase, Via
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
@@ -70,9 +70,10 @@ UNDECIDED: Final = frozenset(
         HoldCode.OFFER_REDUCED,
         HoldCode.NODE_PROBLEM,
         HoldCode.CANARY_CLOSED,
+        HoldCode.PAUSED,
     }
 )
-"""What keeps a node that is under way until somebody decides, of a pod, of a loss or of a gate; or its time is up."""
+"""What keeps a node that is under way until somebody decides, of a pod, a loss, a gate, a pause; or its time is up."""
 RESTING: Final = UNDECIDED | {
     HoldCode.FAILED,
     HoldCode.FAILURE_BUDGET,
@@ -172,6 +173,10 @@ class Model:
         )
         self._oldest = self._in_sight(truth)
         self.start: State = (*truth, *self._oldest, self._nothing, restarts_max)
+
+    def begin_at(self, state: State) -> None:
+        """Begin with this state, and with what is seen in it as the oldest view there is."""
+        self.start, self._oldest = state, state[self._size + 2 : -2]
 
     def _in_sight(self, truth: State) -> State:
         """What there is to see: of the outside each stream by itself, as they come in one before the other."""
@@ -289,6 +294,16 @@ class Model:
     def is_end(self, state: State) -> bool:
         """Whether a state in which nothing moves is one to come to rest in."""
         return self._pass(state[self._size + 2 : -1]).is_at_rest
+
+    def phase(self, state: State) -> RolloutPhase | None:
+        """Where the campaign is; None where there is none yet."""
+        campaign = self._rollouts.values[state[self._size]][0].campaign
+        return campaign.phase if campaign is not None else None
+
+    def is_all_seen(self, state: State) -> bool:
+        """Whether the controller sees what is."""
+        truth, sight = state[: self._size + 2], state[self._size + 2 : -1]
+        return sight == (*self._in_sight(truth), self._nothing)
 
     def describe(self, state: State) -> str:
         """Where everybody stands."""
