@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,22 @@ def test_a_rewritten_branch_has_the_same_files_and_another_past_until_it_is_put_
     assert repositories.git(remote, "rev-parse", "main^{tree}") == tree
     undo()
     assert repositories.subjects(remote) == before
+
+
+def test_faults_of_a_remote_overlap_and_each_is_undone_while_it_is_away(remote: Path, tmp_path: Path) -> None:
+    open_again = blows.reject(remote)
+    come_back = blows.take_away(remote)
+    put_back = blows.rewrite(remote)
+    before = repositories.subjects(remote.with_suffix(".away"))
+    open_again()
+    put_back()
+    come_back()
+    assert before == ["All of it in one"] != repositories.subjects(remote)
+    repositories.commit(tmp_path / "work", "Taken", **{"b.txt": "b\n"})
+    assert repositories.subjects(remote)[-1] == "Taken"
+
+
+def test_a_process_that_is_ending_has_no_files_left_to_take_from_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has asked after it yet
+        blows.exhaust_files(process.pid)()

@@ -137,7 +137,8 @@ def exhaust_files(pid: int) -> Undo:
     """Let a process open no further file; what is returned lets it again. One that is gone needs neither."""
     with suppress(ProcessLookupError, FileNotFoundError):
         limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        highest = max(int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir())
+        # One that is ending has none open any more.
+        highest = max((int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir()), default=0)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 1, limits[1]))
 
         def undo() -> None:
@@ -158,9 +159,18 @@ def _take_away(play: Play, blow: Blow) -> Undo:
 
 def take_away(remote: Path) -> Undo:
     """Let nobody find the remote."""
-    away = remote.with_suffix(".away")
+    away = _away(remote)
     remote.rename(away)
     return partial(away.rename, remote)
+
+
+def _away(remote: Path) -> Path:
+    return remote.with_suffix(".away")
+
+
+def _now(remote: Path) -> Path:
+    """Where a remote is, taken away or not: faults of the remote overlap, and each is undone when its time is up."""
+    return remote if remote.exists() else _away(remote)
 
 
 def _reject(play: Play, blow: Blow) -> Undo:
@@ -170,10 +180,10 @@ def _reject(play: Play, blow: Blow) -> Undo:
 
 def reject(remote: Path) -> Undo:
     """Let the remote take no push."""
-    hook = remote / "hooks" / "pre-receive"
-    hook.write_text(REJECTING, encoding="utf-8")
-    hook.chmod(0o755)
-    return lambda: hook.unlink(missing_ok=True)  # two such faults may overlap
+    hook = Path("hooks") / "pre-receive"
+    (_now(remote) / hook).write_text(REJECTING, encoding="utf-8")
+    (_now(remote) / hook).chmod(0o755)
+    return lambda: (_now(remote) / hook).unlink(missing_ok=True)  # two such faults may overlap
 
 
 def _rewrite(play: Play, blow: Blow) -> Undo:
@@ -186,11 +196,12 @@ def rewrite(remote: Path) -> Undo:
 
     The way back is one, too: whatever was pushed in between is gone with it."""
     ref = f"refs/heads/{repositories.BRANCH}"
-    head = repositories.git(remote, "rev-parse", ref).strip()
+    where = _now(remote)
+    head = repositories.git(where, "rev-parse", ref).strip()
     author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
-    alone = repositories.git(remote, *author, "commit-tree", f"{head}^{{tree}}", "-m", "All of it in one").strip()
-    repositories.git(remote, "update-ref", ref, alone, head)
-    return lambda: repositories.git(remote, "update-ref", ref, head)
+    alone = repositories.git(where, *author, "commit-tree", f"{head}^{{tree}}", "-m", "All of it in one").strip()
+    repositories.git(where, "update-ref", ref, alone, head)
+    return lambda: repositories.git(_now(remote), "update-ref", ref, head)
 
 
 DEEDS: Final[dict[str, Callable[[Play, Blow], Undo | None]]] = {
