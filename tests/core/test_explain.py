@@ -186,6 +186,7 @@ def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = No
 
 
 ATTRITIVE = replace(careful(), attrition=Attrition(), policy=an_intent(parallel_max=0, idle_gpus_max=8).policy)
+PATIENT = replace(ATTRITIVE, attrition=Attrition(evicts_early=False))
 ONE_JOB = (a_gpu_pod(gpu_count=8),)
 SERVING = a_gpu_pod(
     gpu_count=8, is_running=True, job=PodJob(gang="jobs/replica/a", line="jobs/chat", replica_of="jobs/ReplicaSet/chat")
@@ -620,7 +621,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
-    HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=OLD_JOBS)), work=WorkSeen(waiting=((1, 1),))), ATTRITIVE),
+    HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=OLD_JOBS)), work=WorkSeen(waiting=((1, 1),))), PATIENT),
     HoldCode.DISRUPTION_LIMIT: (
         replace(attritive(waiting(pods=(SERVING,))), work=WorkSeen(budgets=(NONE_ALLOWED,))),
         ATTRITIVE,
