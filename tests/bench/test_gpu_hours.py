@@ -14,6 +14,7 @@ from seatrial.sim.forecast.busy.cluster import RELOAD, Cluster
 from seatrial.sim.forecast.busy.others import WAYS, Batches
 from seatrial.sim.forecast.busy.ours import ByAttrition
 from seatrial.sim.forecast.busy.playing import bound, play
+from seatrial.sim.forecast.busy.scheduling import schedule
 from seatrial.sim.forecast.busy.traces import HOUR, Order, Saves, Work
 
 SMALL = traces.loaded(traces.PUBLISHED, 64, 2.0, "small")
@@ -38,7 +39,7 @@ def test_by_best_effort_who_fits_starts_although_somebody_older_does_not() -> No
     cluster = Cluster(count=2)
     for each in (work("a", 8, 1), work("gang", 16, 1), work("b", 4, 9, at=2.0)):
         cluster.submit(each)
-    cluster.schedule()
+    schedule(cluster)
     assert sorted(cluster.runs) == ["a", "b"]
 
 
@@ -49,7 +50,7 @@ def test_with_backfill_who_fits_starts_where_it_is_through_before_the_oldest_has
     cluster = Cluster(count=2, order=Order.BACKFILL)
     for each in (work("a", 8, 1), work("gang", 16, 1, at=1.0), work("b", 4, hours, at=2.0)):
         cluster.submit(each)
-    cluster.schedule()
+    schedule(cluster)
     assert ("b" in cluster.runs) is starts
 
 
@@ -57,10 +58,10 @@ def test_with_backfill_who_is_nobodys_way_starts_however_long_it_runs() -> None:
     cluster = Cluster(count=3, order=Order.BACKFILL)
     for each in (work("a", 8, 1), work("b", 4, 9), work("gang", 16, 1, at=1.0), work("c", 4, 9, at=2.0)):
         cluster.submit(each)
-    cluster.schedule()
+    schedule(cluster)
     assert cluster.runs["c"].nodes == cluster.runs["b"].nodes
     cluster.advance(HOUR)
-    cluster.schedule()
+    schedule(cluster)
     assert "gang" in cluster.runs
 
 
@@ -69,18 +70,18 @@ def test_with_backfill_nobody_waits_for_the_oldest_while_it_has_too_few_nodes_th
     cluster.close(1)
     for each in (work("gang", 16, 1), work("b", 8, 9, at=1.0)):
         cluster.submit(each)
-    cluster.schedule()
+    schedule(cluster)
     assert list(cluster.runs) == ["b"]
 
 
 def test_an_evicted_job_loses_what_it_has_not_saved_and_starts_again_later() -> None:
     cluster = Cluster(count=1)
     cluster.submit(work("a", 8, 5))
-    cluster.schedule()
+    schedule(cluster)
     cluster.advance(1.5 * HOUR)
     cluster.evict("a")
     assert cluster.losses.thrown == pytest.approx(8 * (0.5 * HOUR + 600))
-    cluster.schedule()
+    schedule(cluster)
     assert cluster.runs["a"].ends == pytest.approx(1.5 * HOUR + 600 + 4 * HOUR)
 
 
@@ -88,7 +89,7 @@ def test_idle_gpus_behind_a_cordon_are_lost_only_while_somebody_waits_who_fits()
     cluster = Cluster(count=1)
     cluster.counts = True
     cluster.submit(work("a", 4, 9))
-    cluster.schedule()
+    schedule(cluster)
     cluster.close(0)
     cluster.advance(HOUR)
     cluster.submit(work("large", 8, 1))
@@ -124,7 +125,7 @@ def test_by_attrition_the_deadline_and_the_idle_budget_are_kept_and_less_is_lost
 def test_a_replica_of_a_service_is_moved_and_not_evicted() -> None:
     cluster = Cluster(count=1)
     cluster.submit(Work(name="s", gpus=2, arrives=0.0, seconds=1e9, owner="o", is_service=True))
-    cluster.schedule()
+    schedule(cluster)
     cluster.advance(HOUR)
     cluster.evict("s")
     assert (cluster.losses.evictions, cluster.losses.moves) == (0, 1)

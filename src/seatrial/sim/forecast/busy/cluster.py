@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from seatrial.sim.forecast.busy import scheduling
 from seatrial.sim.forecast.busy.traces import HOUR, MINUTE, Order, Work
 
 SAVE_EVERY = HOUR
@@ -196,19 +195,13 @@ class Cluster:
         else:
             row.append(work)
 
-    def schedule(self) -> bool:
-        """Start whoever may; whether anybody did."""
-        has_started = False
-        for pieces, nodes in scheduling.starts(self):
-            self._start(self.queues[pieces].popleft(), nodes)
-            has_started = True
-        return has_started
-
     def _pieces(self, gpus: int) -> tuple[int, ...]:
         whole, rest = divmod(gpus, self.gpus)
         return (self.gpus,) * whole + ((rest,) if rest else ())
 
-    def _start(self, work: Work, nodes: tuple[int, ...]) -> None:
+    def start(self, pieces: tuple[int, ...], nodes: tuple[int, ...]) -> None:
+        """Start the oldest of those that ask for this, on these nodes."""
+        work = self.queues[pieces].popleft()
         lead = self.lead_of(work)
         self.place(Run(work=work, nodes=nodes, started=self.now, ends=self.now + lead + work.seconds, lead=lead))
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from seatrial.sim.forecast.busy.cluster import RESTART, SAVE_EVERY, Cluster, Losses
+from seatrial.sim.forecast.busy.scheduling import schedule
 from seatrial.sim.forecast.busy.traces import DAY, HOUR, Kind, Saves, Work, arrivals
 
 Warm: TypeAlias = tuple[Cluster, Iterator[Work], Work | None]
@@ -57,7 +58,7 @@ def _warmed(kind: Kind, seed: int, warm_hours: float, count: int, gpus: int) -> 
         while following is not None and following.arrives <= at:
             cluster.submit(following)
             following = next(coming, None)
-        cluster.schedule()
+        schedule(cluster)
         if at >= start:
             return cluster
 
@@ -88,13 +89,13 @@ def through(begun: Warm, way: Way, stop: float, *, idle_max: int = 10**9) -> Out
         while cluster.version != looked or cluster.now >= again:  # what is done may let others start
             looked = cluster.version
             again = way.act(cluster)
-            cluster.schedule()
+            schedule(cluster)
         at = min(cluster.next_event(), following.arrives if following else stop, again, stop)
         cluster.advance(max(at, cluster.now))
         while following is not None and following.arrives <= cluster.now:
             cluster.submit(following)
             following = next(coming, None)
-        cluster.schedule()
+        schedule(cluster)
     return Outcome(
         losses=cluster.losses, hours=(cluster.now - start) / HOUR, is_over=cluster.is_over(), running=running
     )

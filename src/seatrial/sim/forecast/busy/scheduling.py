@@ -4,19 +4,17 @@
     backfill      the oldest that does not fit keeps its place: the nodes that are free first are its own, and whoever
                   starts there has to be through by then. What batch schedulers do; they know how long jobs may run
 
-Of the jobs that ask for the same only the oldest is looked at. Law of this file: it says who, and starts nobody.
+Of the jobs that ask for the same only the oldest is looked at.
 Tests: tests/bench/test_gpu_hours.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Container
+from typing import NamedTuple
 
+from seatrial.sim.forecast.busy.cluster import Cluster
 from seatrial.sim.forecast.busy.traces import Order
-
-if TYPE_CHECKING:
-    from seatrial.sim.forecast.busy.cluster import Cluster
 
 
 class Place(NamedTuple):
@@ -26,8 +24,8 @@ class Place(NamedTuple):
     free_at: float
 
 
-def starts(cluster: Cluster) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """By what each asks for: whose turn it is, and on which nodes; each is started before the next is asked for."""
+def schedule(cluster: Cluster) -> None:
+    """Start whoever may."""
     stuck: set[tuple[int, ...]] = set()
     place: Place | None = None
     while True:
@@ -35,7 +33,7 @@ def starts(cluster: Cluster) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]
         for _, pieces in heads:
             nodes = _fit(cluster, pieces, _barred(cluster, pieces, place))
             if nodes is not None:
-                yield pieces, nodes
+                cluster.start(pieces, nodes)
                 break
             stuck.add(pieces)
             if place is None and cluster.order is Order.BACKFILL:
