@@ -3,7 +3,7 @@
 The rules are those of the product (core/budget/attrition, through `turn`); the cluster is a model of its own, which
 forecasts play as well (seatrial/sim/forecast/busy), event driven, because thousands of days of a saturated queue are
 played: no API server, no node machine, a reload of six minutes, a restart of ten. What is counted is written in its
-cluster.py, the traces in its traces.py.
+cluster.py, the traces in its traces.py. It is held against World (in_world.py).
 
     figure                                    at most, against "evict"
     24 h                                      1/3 of the GPU-hours, 1/3 of the evictions
@@ -16,7 +16,8 @@ cluster.py, the traces in its traces.py.
 save when asked (asked). The bound is what nobody can stay below, with every end known; of silent jobs nobody knows the
 saves, either. What is scored, on which seeds, is fixed in settings.py. Without options all of it is played; with
 --kind, --saves and --way a part, and --into adds it to a result that is kept already. --kept plays as many upgrades of
-a smaller fleet, each with a seed of its own, for the deadline alone.
+a smaller fleet, each with a seed of its own, for the deadline alone; --in-world plays it in World, moved by the loop
+and by `decide`, beside the model on the same seeds.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ from statistics import fmean
 from typing import Any
 
 from bench.gpu_hours import settings
+from bench.gpu_hours.in_world import InWorld
 from bench.gpu_hours.settings import IDLE_MAX
 from bench.machine import keep, machine
 
 from seatrial.core.budget.attrition.values import Attrition
-from seatrial.sim.forecast.busy import traces
+from seatrial.sim.forecast.busy import imagined, traces
 from seatrial.sim.forecast.busy.others import WAYS, Batches
 from seatrial.sim.forecast.busy.ours import ByAttrition
-from seatrial.sim.forecast.busy.playing import Bound, Outcome, Way, bound, play
-from seatrial.sim.forecast.busy.traces import HOUR, Kind, Saves
+from seatrial.sim.forecast.busy.playing import Bound, Outcome, Way, bound, play, warm
+from seatrial.sim.forecast.busy.traces import DAY, HOUR, Kind, Saves
 
 
 def main() -> int:
@@ -56,6 +58,10 @@ def main() -> int:
     if args.kept:
         kept["kept"] = _kept(range(args.first, args.first + args.kept))
         print(kept["kept"], flush=True)
+        played = []
+    if args.in_world:
+        kept["in_world"] = _in_world(range(args.first, args.first + args.in_world))
+        print(kept["in_world"], flush=True)
         played = []
     for name, saves in played:
         kind = replace(traces.KINDS[name], saves=saves)
@@ -83,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--deadline", type=int, action="append", help="hours (as fixed)")
     parser.add_argument("--way", choices=sorted(WAYS), action="append", help="NVIDIA's ways beside ours (all of them)")
     parser.add_argument("--kept", type=int, metavar="RUNS", help="play so many smaller upgrades for the deadline alone")
+    parser.add_argument("--in-world", type=int, metavar="RUNS", help="the same in World, by `decide`, beside the model")
     parser.add_argument("--into", type=Path, help="add the rows to this result, which is kept already")
     parser.add_argument("--no-keep", action="store_true", help="print the result, do not write it to bench/results")
     return parser
@@ -100,24 +107,49 @@ def _late(rows: list[dict[str, Any]]) -> list[str]:
     return [f"late in {late} of {runs} runs"] if late > settings.LATE_MAX * runs else []
 
 
-def _kept(seeds: Sequence[int]) -> dict[str, Any]:
-    """How often the deadline was kept, each run with a seed of its own: 32 nodes, the published mix, 24 h."""
-    kind = replace(traces.scaled(traces.PUBLISHED, 0.25), name="small", saves=Saves.TOLD)
-    way, idle_max, hours = Attrition(deadline_seconds=24 * HOUR), 64, 24
-    outcomes = [
-        play(kind, s, ByAttrition(way, idle_max, partial(traces.past, kind, s)), warm_hours=24, count=32, idle_max=64)
-        for s in seeds
+SMALL_COUNT, SMALL_IDLE_MAX, SMALL_HOURS = 32, 64, 24
+"""Of the smaller fleet: nodes, GPUs that may stand idle, and the deadline."""
+
+
+def _small() -> Kind:
+    share = SMALL_COUNT * 8 / imagined.MADE_FOR
+    return replace(traces.scaled(traces.PUBLISHED, share), name="small", saves=Saves.TOLD)
+
+
+def _played_small(seeds: Sequence[int]) -> list[Outcome]:
+    kind, way = _small(), Attrition(deadline_seconds=SMALL_HOURS * HOUR)
+    return [
+        play(kind, seed, ByAttrition(way, SMALL_IDLE_MAX), warm_hours=24, count=SMALL_COUNT, idle_max=SMALL_IDLE_MAX)
+        for seed in seeds
     ]
-    return {
-        "nodes": 32,
-        "idle_max": idle_max,
-        "deadline": hours,
-        "seeds": [seeds[0], seeds[-1]],
-        "runs": len(outcomes),
-        "late": sum(not each.is_over or each.hours > hours for each in outcomes),
+
+
+def _kept(seeds: Sequence[int]) -> dict[str, Any]:
+    """How often the deadline was kept, each run with a seed of its own, on the smaller fleet."""
+    outcomes = _played_small(seeds)
+    return _small_head(seeds) | {
+        "late": sum(not each.is_over or each.hours > SMALL_HOURS for each in outcomes),
         "acts_over": sum(each.losses.acts_over for each in outcomes),
         "longest_over": round(max(each.losses.longest_over for each in outcomes), 1),
     }
+
+
+def _in_world(seeds: Sequence[int]) -> dict[str, Any]:
+    """What the smaller fleet loses in World, moved by the loop and `decide`, beside the model on the same seeds."""
+    kind, way, begins = _small(), Attrition(deadline_seconds=SMALL_HOURS * HOUR), 24 * HOUR
+    stop = begins + 5 * DAY
+    there = []
+    for seed in seeds:
+        there.append(InWorld(warm(kind, seed, 24, stop, SMALL_COUNT), way, SMALL_IDLE_MAX).run(stop))
+        print(f"in World: seed {seed}, {there[-1].losses.gpu_hours:.1f} GPU-hours", flush=True)
+    late = sum(not each.is_over or each.hours > SMALL_HOURS for each in there)
+    rows = {"world": _row(kind, "in World", there), "model": _row(kind, "in the model", _played_small(seeds))}
+    return _small_head(seeds) | {"late": late} | rows
+
+
+def _small_head(seeds: Sequence[int]) -> dict[str, Any]:
+    head = {"nodes": SMALL_COUNT, "idle_max": SMALL_IDLE_MAX, "deadline": SMALL_HOURS}
+    return head | {"seeds": [seeds[0], seeds[-1]], "runs": len(seeds)}
 
 
 def _rows(kind: Kind, seeds: Sequence[int], deadlines: Sequence[int], ways: Sequence[str]) -> Iterator[dict[str, Any]]:
