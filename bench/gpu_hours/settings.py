@@ -5,8 +5,8 @@
                 100 to 119   an eviction at seven GPU-hours                   gpu-hours-2026-11-18T0633.json
                 120 to 139   the same at ten                                  gpu-hours-ten-2026-11-18T0730.json
                 140 to 159   at ten, and nearly everybody closed at once      gpu-hours-2026-11-18T1035.json
-                160 to 179   at seven, and a queue with backfill              (this)
-                160 to 259   the same on 32 nodes, for the deadline alone     (this)
+                160 to 179   at seven, and a queue with backfill              gpu-hours-2026-11-18T1417.json
+                160 to 259   the same on 32 nodes, for the deadline alone     in the same; 160 to 179 in World, too
 
 The trace says "first fit with backfill". Until seed 159 whoever fitted started, and nothing was kept for the oldest:
 that is Kueue's default, and in it gangs starve. After a day hardly anybody with 64 GPUs runs, a hundred small jobs do,
