@@ -86,7 +86,7 @@ def _helped(found: list[Reached]) -> Chosen:
     seconds = 0.0
     for each in found:
         if seconds + each.seconds > ALL_SECONDS:
-            break
+            continue  # a quick one behind it may still have its turn
         seconds += each.seconds
         is_first = seconds <= FIRST_SECONDS and len(first) < FIRST_COUNT and not others
         (first if is_first or not first else others).append(each)

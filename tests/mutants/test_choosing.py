@@ -81,3 +81,10 @@ def test_who_is_left_out_for_want_of_time_is_counted() -> None:
     slow = [reached(f"tests/a.py::{number}", ALL_SECONDS / 2, 4) for number in range(5)]
     chosen = Choice(slow, TEXTS).of(a_mutant())
     assert (len(asked(chosen)), chosen.left_out) == (2, 3)
+
+
+def test_slow_tests_of_the_files_own_do_not_keep_quick_ones_of_others_from_being_asked() -> None:
+    own = [reached(f"tests/adapters/test_lamp.py::{number}", ALL_SECONDS * 0.4, 4) for number in range(5)]
+    chosen = Choice([*own, reached("tests/a.py::quick", 0.1, 4)], TEXTS).of(a_mutant())
+    assert asked(chosen)[-1] == "tests/a.py::quick"
+    assert (len(asked(chosen)), chosen.left_out) == (3, 3)

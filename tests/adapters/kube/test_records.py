@@ -14,6 +14,7 @@ from seatrial.core.actions.on_nodes import Cordon, PauseClients, Request, Uncord
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.text import foreign
+from tests.scenarios.acts import RECORD
 
 FACTS = NodeFacts(name="gpu-01", resource_version="7")
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
@@ -71,6 +72,11 @@ def annotated(**changes: Any) -> str:
 def test_a_record_written_and_read_again_is_the_same(record: NodeRecord) -> None:
     seen = records.read_node(FACTS, record.phase.value, records.annotation_of(record))
     assert seen == NodeSeen(facts=FACTS, record=record)
+
+
+def test_no_field_of_a_record_is_lost_in_the_annotation() -> None:
+    """RECORD says something in every field there is, which tests/scenarios/test_acts.py holds."""
+    assert records.read_node(FACTS, RECORD.phase.value, records.annotation_of(RECORD)).record == RECORD
 
 
 def test_an_annotation_says_only_what_is_not_obvious() -> None:

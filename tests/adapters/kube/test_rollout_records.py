@@ -27,6 +27,7 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, Cost, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
 from seatrial.core.words import explain
+from tests.scenarios.acts import LEDGER
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
 LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"
@@ -290,6 +291,12 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
     )
     assert [each["type"] for each in conditions] == ["Progressing", "Healthy", "Ended", "Ready", "Reconciling"]
     assert rollout_records.read_rollout(a_rollout(status=status)) == record
+
+
+def test_no_field_of_a_rollouts_record_is_lost_in_its_status() -> None:
+    """LEDGER says something in every field there is, which tests/scenarios/test_acts.py holds."""
+    named = replace(LEDGER, name="spring", resource_version="40", generation=3, observed_generation=3)
+    assert rollout_records.read_rollout(a_rollout(status=status_of(named))) == named
 
 
 def test_a_summary_of_an_unreadable_time_is_due_again() -> None:

@@ -5,7 +5,8 @@
     ResourceSlices, pods elsewhere and their claims                     told of where they cannot be read
 
 Law of this file: a list that failed is never an empty one: what was not seen is said, and a plugin is found by its
-labels and never by its name. Tests: tests/app/test_rerolling.py, tests/adapters/kube/test_dra_real.py
+labels and never by its name.
+Tests: tests/adapters/kube/test_dra_seeing.py, tests/adapters/kube/test_dra_real.py, tests/app/test_rerolling.py
 """
 
 from __future__ import annotations
