@@ -14,6 +14,7 @@ from seatrial.adapters.forge.places import Kind, place_of
     ("kind", "scheme", "host", "port", "path", "api", "project"),
     [
         ("gitea", "https", "git.example.com", 443, "gpu/cluster.git", "https://git.example.com/api/v1", "gpu/cluster"),
+        ("gitea", "https", "git.example.com", 0, "gpu/cluster", "https://git.example.com/api/v1", "gpu/cluster"),
         ("gitea", "http", "127.0.0.1", 3000, "gpu/cluster", "http://127.0.0.1:3000/api/v1", "gpu/cluster"),
         ("gitea", "https", "::1", 8443, "gpu/cluster", "https://[::1]:8443/api/v1", "gpu/cluster"),
         ("github", "https", "github.com", 443, "gpu/cluster", "https://api.github.com", "gpu/cluster"),

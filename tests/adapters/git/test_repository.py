@@ -311,6 +311,24 @@ def test_a_hook_of_this_machine_is_asked_and_may_refuse(remote: Bare, bare_machi
     assert remote.count() == 1
 
 
+@pytest.mark.parametrize("is_by_request", [False, True])
+def test_a_trial_shows_a_hook_of_this_machine_the_branch_and_the_message_that_will_come(
+    remote: Bare, bare_machine: Path, tmp_path: Path, *, is_by_request: bool
+) -> None:
+    hooks, told = tmp_path / "hooks", tmp_path / "told"
+    hooks.mkdir()
+    (hooks / "pre-push").write_text(
+        f'#!/bin/sh\nread -r _ oid ref _\necho "$ref" >{told}\ngit log -1 --format=%B "$oid" >>{told}\n'
+    )
+    (hooks / "pre-push").chmod(0o755)
+    bare_machine.write_text(f"[core]\n\thooksPath = {hooks}\n")
+    remote.ours().try_push(rollout="spring", step="canary", is_by_request=is_by_request)
+    ref, *message = told.read_text().splitlines()
+    assert ref.startswith("refs/heads/seatrial/spring" if is_by_request else "refs/heads/main")
+    assert {line.partition(": ")[2] for line in message} >= {"spring", "canary"}
+    assert remote.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
 def test_the_identity_of_the_machine_comes_first(remote: Bare, bare_machine: Path) -> None:
     bare_machine.write_text("[user]\n\tname = GPU platform\n\temail = gpu@example.com\n")
     promote(remote.ours())

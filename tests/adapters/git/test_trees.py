@@ -31,7 +31,7 @@ def push(ada: Person) -> None:
 )
 def test_a_path_that_leaves_the_repository_is_refused(remote: Bare, path: str) -> None:
     ours = remote.ours()
-    for attempt in ways_to(ours, remote.head(), path):
+    for attempt in (*ways_to(ours, remote.head(), path), lambda: ours.texts_under(remote.head(), path)):
         with pytest.raises(FileUnusable, match="from its root"):
             attempt()
 

@@ -363,6 +363,24 @@ async def test_our_own_maintenance_is_deleted_only_if_it_is_the_one_we_looked_at
     assert json.loads(request.body)["preconditions"] == {"uid": "uid-nm"}
 
 
+async def test_our_name_is_added_to_a_maintenance_of_somebody_else_whoever_has_joined_before(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.refuses(422, "Invalid", "the test of a value failed"), standin.gives({}))
+    assert await try_out(to_server, JOIN) == Outcome(action=JOIN, result=Result.DONE)
+    seen = {"op": "replace", "path": "/metadata/resourceVersion", "value": "12"}
+    joined = "/spec/additionalRequestors"
+    assert {(each.verb, each.path) for each in server.seen} == {("PATCH", f"{MAINTENANCES}/nvidia-operator-n1")}
+    assert [json.loads(each.body) for each in server.seen] == [
+        [
+            seen,
+            {"op": "test", "path": joined, "value": None},
+            {"op": "add", "path": joined, "value": ["seatrial.dev"]},
+        ],
+        [seen, {"op": "add", "path": f"{joined}/-", "value": "seatrial.dev"}],
+    ]
+
+
 async def test_of_somebody_elses_maintenance_only_our_name_goes(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.gives({}))
     assert await try_out(to_server, LEAVE) == Outcome(action=LEAVE, result=Result.DONE)

@@ -861,6 +861,16 @@ async def test_what_brings_repositories_into_the_cluster_is_seen_in_a_fixed_orde
     assert [each.name for each in seen.followers] == ["base", "gpu", "apps"]
 
 
+async def test_a_campaign_sees_which_release_of_an_operator_runs() -> None:
+    kinds = campaigning()
+    labels = {"app.kubernetes.io/name": "gpu-operator", "helm.sh/chart": "gpu-operator-v25.10.0"}
+    metadata = {"name": "gpu-operator", "namespace": "nvidia", "labels": labels, "resourceVersion": "9"}
+    kinds.lists[keys.DEPLOYMENTS] = [{"metadata": metadata, "status": {"replicas": 1, "updatedReplicas": 1}}]
+    async with observing(kinds) as observer:
+        seen = await until(observer, lambda seen: bool(seen.operator.releases))
+    assert [(each.component, each.version) for each in seen.operator.releases] == [("gpu_operator", "v25.10.0")]
+
+
 async def test_a_status_that_cannot_be_read_is_a_fault_and_nothing_moves() -> None:
     kinds = campaigning()
     kinds.lists[keys.ROLLOUTS] = [a_campaign(status={"campaign": {"phase": "Dancing"}})]

@@ -83,6 +83,14 @@ def test_every_name_is_a_dns_label_and_every_label_a_labels_value(text: str) -> 
     assert body["metadata"]["annotations"][keys.NODE_KEY] == text
 
 
+def test_a_job_and_its_pod_are_found_by_what_is_asked_and_for_which_rollout() -> None:
+    body = probes.job_of(PROBE, UID)
+    asked = {keys.GATE_KEY: "nccl", keys.NODE_KEY: "n1", keys.ROUND_KEY: "2", keys.ATTEMPT_KEY: "1"}
+    assert body["metadata"]["labels"] == {**asked, keys.ROLLOUT_LABEL: "spring"}
+    assert body["spec"]["template"]["metadata"]["labels"] == body["metadata"]["labels"]
+    assert body["metadata"]["annotations"] == asked
+
+
 def test_a_probe_is_pinned_to_its_node_and_accounted_for_by_the_scheduler() -> None:
     pod = probes.job_of(PROBE, UID)["spec"]["template"]["spec"]
     (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

@@ -113,8 +113,10 @@ async def test_where_gpus_are_had_by_a_claim_those_are_free_that_no_claim_was_gi
 ) -> None:
     cluster.put(f"{keys.NODES}/n1", a_node("0"))
     devices = [{"name": f"gpu-{number}"} for number in range(4)]
-    spec = {"driver": "gpu.nvidia.com", "nodeName": "n1", "pool": {"name": "n1", "generation": 1}, "devices": devices}
-    cluster.put(f"{keys.RESOURCE_SLICES[0]}/n1", {"spec": spec})
+    spec = {"driver": "gpu.nvidia.com", "devices": devices}
+    for node in ("n1", "n2"):
+        published = {**spec, "nodeName": node, "pool": {"name": node, "generation": 1}}
+        cluster.put(f"{keys.RESOURCE_SLICES[0]}/{node}", {"spec": published})
     claim = objects.a_claim("c", {"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-3"})
     elsewhere = objects.a_claim("d", {"driver": "gpu.nvidia.com", "pool": "n2", "device": "gpu-0"})
     for each in (claim, elsewhere):

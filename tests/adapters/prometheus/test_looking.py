@@ -28,6 +28,8 @@ class Stand:
     strands: list[tuple[dict[str, str], list[tuple[float, float]]]] = field(default_factory=list)
     jobs: tuple[str, ...] | None = ("dcgm",)
     off_seconds: float = 0.0
+    is_gone: bool = False
+    """Whether it tells of itself, and then nothing more."""
     asked: list[dict[str, list[str]]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -35,6 +37,8 @@ class Stand:
         self.asked.append(asked)
         if request.path.endswith("/targets") and self.jobs is None:
             return web.Response(status=404, text="404 page not found")
+        if self.is_gone and asked.get("query") != ["time()"] and not request.path.endswith("/targets"):
+            return web.Response(status=503)
         return web.json_response({"status": "success", "data": self._data(request.path, asked)})
 
     def has(self, points: Iterable[tuple[float, float]], **labels: str) -> None:
@@ -186,6 +190,16 @@ async def test_a_clock_that_is_off_is_told_with_how_far(off: float, said: str) -
     told = await look(Stand(off_seconds=off))
     [why] = whys(told)
     assert said in why
+
+
+async def test_one_that_went_away_is_not_asked_for_every_signal_in_turn() -> None:
+    stand, queries = Stand(is_gone=True), (a_query(LOAD), a_query(LOAD, name="temperature"), a_query(LOAD, name="xid"))
+    async with serving(stand.handle) as url:
+        place = Place.read(url.removesuffix("/save"))
+        told = await PrometheusWatcher(place=place, clock=OurClock(), queries=queries).watch({"gpu-1"}, END - 60, END)
+    assert [each.name for each in told.unmeasured] == ["load", "temperature", "xid"]
+    assert all("503" in why for why in whys(told))
+    assert len(stand.asked) == 3, "its clock, its targets, and the first signal"
 
 
 async def test_nobody_is_asked_about_no_node_or_no_time() -> None:
