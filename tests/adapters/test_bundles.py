@@ -170,7 +170,10 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     assert folder.write(tmp_path / "stack", a_bundle())
 
 
-@pytest.mark.parametrize("content", ["", "kind: Kustomization\n", "[", "kind: seatrial-bundle\n"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "kind: Kustomization\n", "kind: Kustomization\nfiles: {}\n", "- kind\n", "[", "kind: seatrial-bundle\n"],
+)
 def test_a_folder_that_is_no_bundle_is_left_as_it_is(tmp_path: Path, content: str) -> None:
     (tmp_path / "precious.txt").write_text("mine")
     if content:

@@ -144,7 +144,7 @@ async def _with_jobs(place: ControlPlane) -> AsyncIterator[Stage]:
             found = [probes.measurement_of(item, ()) for item in items if item is not None]
             return [each for each in found if each is not None]
 
-        measurer = JobMeasurer(client, Rollouts(uid), home=NAMESPACE)
+        measurer = JobMeasurer(client, Rollouts(uid), home=NAMESPACE, level=probes.Level.BASELINE, images=())
         yield Stage(measurer=measurer, measurements=seen, probe=PROBE, begun=PENDING)
     place.kubectl("delete", "jobs", "--all", "-n", NAMESPACE)
 

@@ -20,7 +20,7 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.writing import config_maps
-from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
+from seatrial.controller.config_map_home import BEFORE_ANNOTATION, ROLLOUTS_MAX, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at, marked_bad, promoted, undo_of, undone
 from seatrial.core.actions.at_home import HomeAct, RevertCommits
@@ -722,6 +722,20 @@ async def test_a_config_map_is_promoted_once_and_taken_back(shelf: Shelf) -> Non
     assert facts.bad == WHY
     assert {step for step, _ in facts.steps} == {PublishStep.PROMOTION, PublishStep.REVERT, PublishStep.BAD}
     assert BEFORE_ANNOTATION not in (await shelf.found()).metadata.annotations
+
+
+async def test_a_rollout_that_writes_again_pushes_no_other_out_of_what_is_remembered(shelf: Shelf) -> None:
+    others = [f"r{number}" for number in range(ROLLOUTS_MAX)]
+    for name in others:
+        await shelf.home(rollout=name).do(BAD)
+    noted = json.loads((await shelf.found()).metadata.annotations[STEPS_ANNOTATION])
+    assert list(noted) == others
+    await shelf.home(rollout=others[-1]).do(a_revert(await shelf.home(rollout=others[-1]).look(NOW)))
+    noted = json.loads((await shelf.found()).metadata.annotations[STEPS_ANNOTATION])
+    assert list(noted) == others
+    await shelf.home(rollout="new").do(BAD)
+    noted = json.loads((await shelf.found()).metadata.annotations[STEPS_ANNOTATION])
+    assert list(noted) == [*others[1:], "new"], "the oldest goes"
 
 
 @pytest.mark.cluster

@@ -221,6 +221,13 @@ def test_the_buckets_reach_from_a_second_to_four_hours(watched: Watched) -> None
         assert f'seatrial_state_duration_seconds_bucket{{le="{limit}",state="upgrade-required"}}' in samples
 
 
+def test_a_pass_is_told_from_a_millisecond_to_seconds_and_no_longer(watched: Watched) -> None:
+    limits = [name for name in watched.samples() if name.startswith("seatrial_pass_duration_seconds_bucket")]
+    assert [limits[0], limits[-2]] == [
+        f'seatrial_pass_duration_seconds_bucket{{le="{limit}"}}' for limit in ("0.001", "2.5")
+    ]
+
+
 def test_what_happened_while_nothing_was_seen_is_not_guessed(watched: Watched) -> None:
     before = a_snapshot(a_node("n1", NodePhase.CORDON_REQUIRED, entered_at=900.0))
     after = a_snapshot(a_node("n1", NodePhase.UPGRADE_DONE, entered_at=990.0))

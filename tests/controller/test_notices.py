@@ -39,7 +39,7 @@ def test_a_format_that_only_a_later_release_knows_becomes_the_plain_one_and_says
     assert json.loads(notice_of(SPRING, ANNOUNCED, "pigeon")) == PLAIN | {"note": note}
 
 
-@pytest.mark.parametrize(("status", "is_told"), [(200, False), (204, False), (500, True), (0, True)])
+@pytest.mark.parametrize(("status", "is_told"), [(200, False), (299, False), (300, True), (500, True), (0, True)])
 async def test_a_notice_that_was_turned_down_is_told_in_the_log(status: int, is_told: bool) -> None:
     async def post(_url: str, _body: bytes) -> Reply:
         return Reply(status, "no thanks")

@@ -236,6 +236,17 @@ async def test_what_stays_of_a_rollout_is_sent_before_it_goes(
     assert (event["type"], event["message"]) == (type_, text)
 
 
+@pytest.mark.parametrize(("current", "uid"), [("spring", "uid-spring"), ("autumn", "")])
+async def test_what_is_told_of_a_rollout_is_found_beside_it_and_beside_no_other(
+    listener: Listener, current: str, uid: str
+) -> None:
+    rollout = models.Rollout(metadata=models.ObjectMeta(name=current, uid=f"uid-{current}"))
+    teller = Teller(listener.recorder, rollout=lambda: rollout)
+    await teller.farewell(ReleaseRollout(rollout="spring", expect="40", left=()))
+    (event,) = await listener.heard()
+    assert event["involvedObject"].get("uid", "") == uid
+
+
 async def test_who_does_not_let_pods_go_is_told_of_on_the_node_and_on_the_rollout() -> None:
     rollout = models.Rollout(metadata=models.ObjectMeta(name="spring", uid="uid-spring"))
     async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:

@@ -26,6 +26,7 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, models, publishing
 from seatrial.adapters.kube.streams.row import Row
@@ -528,7 +529,7 @@ async def opened(
             routes = Routes(
                 cluster=KubeCluster(client, observer, is_leader=lambda: True),
                 home=keeper,
-                measurer=JobMeasurer(client, observer, home=ELSEWHERE),
+                measurer=JobMeasurer(client, observer, home=ELSEWHERE, level=Level.BASELINE, images=()),
                 webhook=Redirected(url),
             )
             stage.executor = Router(routes, is_leader=lambda: True, on_outcome=lambda _: None, on_end=observer.poke)

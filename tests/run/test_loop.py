@@ -106,6 +106,20 @@ def test_a_pass_with_nothing_to_look_at_does_nothing() -> None:
     assert pages.entries == []
 
 
+def test_what_became_of_an_act_is_reported_also_when_there_is_nothing_to_look_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, memory = a_world(), Memory(0.0)
+    ports = world.ports(Pages())
+    begun = run_once(ports, memory).decision
+    assert begun is not None
+    monkeypatch.setattr(world, "observe", lambda: None)
+    world.time += 60.0
+    report = run_once(ports, memory)
+    assert (report.sight, report.decision) == (None, None)
+    assert [outcome.action for outcome in report.outcomes] == list(begun.actions)
+
+
 def broken(seen: Snapshot, _intent: Intent, _decision: object) -> tuple[Breach, ...]:
     return (Breach(promise="capacity", subject="spring", detail="made up"),) if seen.nodes else ()
 
@@ -270,6 +284,23 @@ def test_passes_that_are_due_at_once_and_do_nothing_get_rarer(monkeypatch: pytes
     monkeypatch.setattr(world, "wait", wait)
     run(world, Pages())
     assert waited == [*IDLE_SECONDS, IDLE_SECONDS[-1], IDLE_SECONDS[-1]]
+
+
+@pytest.mark.parametrize("due_seconds", [0.5, 2.0, None])
+def test_a_pass_is_waited_for_until_it_is_due_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, due_seconds: float | None
+) -> None:
+    world, waited = World([], INTENT), list[float | None]()
+    due_at = None if due_seconds is None else world.time + due_seconds
+    monkeypatch.setattr(loop, "decide", lambda *_: Decision(wake_at=due_at))
+
+    async def wait(until: float | None) -> bool:
+        waited.append(until)
+        return False
+
+    monkeypatch.setattr(world, "wait", wait)
+    run(world, Pages())
+    assert waited == [due_at]
 
 
 # ── a journal without room ───────────────────────────────────────────────────────────────────────────────────────────

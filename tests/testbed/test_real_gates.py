@@ -171,7 +171,7 @@ class Yard:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid))
 
     async def ask(self, client: Client, row: Row) -> None:
-        measurer = JobMeasurer(client, self, home=row.home, level=row.level)
+        measurer = JobMeasurer(client, self, home=row.home, level=row.level, images=())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(probes, "START_SECONDS", row.start_seconds)
             assert (await measurer.measure(question(row.gate))).result is Result.DONE

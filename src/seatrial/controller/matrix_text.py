@@ -153,7 +153,7 @@ def _first(reading: Reading, rules: frozenset[str] | None = None) -> Finding | N
 def _told(finding: Finding | None) -> str:
     if finding is None:
         return ""
-    line = f"line {finding.spans[0].line}: " if finding.spans and finding.spans[0].line else ""
+    line = next((f"line {each.line}: " for each in finding.spans if each.line), "")
     return f"{line}{finding.message}"
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -74,6 +75,21 @@ async def test_a_process_that_is_not_done_in_time_is_ended_and_unknown() -> None
     found = await said("true", seconds_max=0.001)
     assert found.verdict is GateVerdict.UNKNOWN
     assert "was not worked out within 0.001 s" in found.detail
+
+
+async def test_a_process_that_is_ended_does_not_run_on() -> None:
+    endless = HUNGRY
+    for name in "abcdefghijkl":
+        endless = f"{HUNGRY}.map({name}, {endless})"
+    before = children()
+    await said(f"{endless} == []", seconds_max=0.01)
+    assert children() == before
+
+
+def children() -> set[str]:
+    """The processes that this one has started, and that are still there."""
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
 async def test_the_process_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.git import process
 from seatrial.adapters.git.errors import GitUnavailable
 from seatrial.adapters.git.process import run, run_told
 from seatrial_lab.testbed.waiting import wait_for
@@ -32,6 +33,19 @@ def test_past_its_time_git_and_what_it_started_end_together(tmp_path: Path) -> N
         what="the program that git started to end",
         timeout_seconds=10,
     )
+
+
+def test_a_git_that_does_not_listen_is_ended_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, deaf = tmp_path / "pid", tmp_path / "git"
+    deaf.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {pid}\nwhile :; do sleep 0.1; done\n")
+    deaf.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(process, "GOODBYE_SECONDS", 0.1)
+    with pytest.raises(GitUnavailable, match=r"did not answer within 0\.5 s"):
+        run(["version"], timeout_seconds=0.5)
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
 
 
 def test_a_program_that_stays_behind_does_not_hold_us_up(tmp_path: Path) -> None:

@@ -138,6 +138,22 @@ async def test_only_lists_are_asked_for_and_no_kind_is_asked_for_twice(server: s
     ]
 
 
+@pytest.mark.parametrize(("count", "shows"), [("8", True), ("0", False)])
+async def test_a_node_without_labels_shows_a_gpu_where_it_offers_one(count: str, shows: bool) -> None:
+    node = {"metadata": {"name": "bare"}, "status": {"allocatable": {"nvidia.com/gpu": count, "cpu": "64"}}}
+    found = await audited.read({**audited.recorded("helm"), "nodes": [node]})
+    assert [each.shows_gpu for each in found.nodes] == [shows]
+
+
+@pytest.mark.parametrize("told", [{"enabled": False}, {"useNvidiaDriverCRD": True}])
+async def test_a_policy_wants_no_driver_that_the_host_has_or_others_say(told: dict[str, bool]) -> None:
+    cluster = audited.recorded("helm")
+    assert (await audited.read(cluster)).driver_resources
+    (policy,) = cluster[RESOURCES[Source.POLICIES]]
+    policy["spec"]["driver"] |= told
+    assert (await audited.read(cluster)).driver_resources == ()
+
+
 async def test_a_copied_csv_is_no_operator() -> None:
     cluster = audited.recorded("helm")
     cluster["clusterserviceversions.operators.coreos.com"] = [

@@ -187,6 +187,19 @@ async def test_a_plugin_runs_once_until_shortly_before_its_credential_expires(tm
     assert run_count(tmp_path) == 2
 
 
+async def test_a_credential_that_lasts_a_moment_is_renewed_in_its_last_fifth(tmp_path: Path) -> None:
+    clock = Clock()  # 2027-01-15T08:00:00Z
+    plugin = a_plugin(tmp_path, prints(tmp_path, token="a", expirationTimestamp="2027-01-15T08:01:40Z"))
+    credentials = credentials_of(plugin, clock)
+    await credentials.current()
+    clock.now += 79
+    await credentials.current()
+    assert run_count(tmp_path) == 1
+    clock.now += 1
+    await credentials.current()
+    assert run_count(tmp_path) == 2
+
+
 async def test_a_plugin_that_gives_no_end_date_runs_once(tmp_path: Path) -> None:
     clock = Clock()
     credentials = credentials_of(a_plugin(tmp_path, prints(tmp_path, token="a")), clock)

@@ -87,6 +87,15 @@ async def test_a_list_that_always_expires_is_reported_after_the_second_time(
     assert len(server.seen) == 4
 
 
+async def test_a_version_that_is_gone_at_once_is_reported_at_once(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(standin.refuses(410, "Expired", "too old"))
+    with pytest.raises(errors.Gone, match="too old"):
+        await to_server.list(NODES, Item, resource_version="5")
+    assert len(server.seen) == 1
+
+
 async def test_objects_can_be_had_page_by_page_each_before_the_next_is_asked_for(
     server: standin.StandIn, to_server: clients.Client
 ) -> None:

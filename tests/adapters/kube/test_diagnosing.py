@@ -85,10 +85,28 @@ async def test_a_right_that_is_missing_is_a_gap_and_nothing_else_is_lost(source:
 async def test_pods_that_have_nothing_to_do_with_gpus_are_not_kept() -> None:
     web = {**a_pod("web"), "metadata": {"name": "web", "namespace": "shop"}}
     web["spec"] = {"nodeName": "n1", "containers": [{"name": "web", "image": "web:1"}]}
+    web["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}, "limits": {"nvidia.com/gpu": "0"}}
     tenant = {**web, "metadata": {"name": "train", "namespace": "team"}}
     tenant["spec"] = {"nodeName": "n1", "containers": [{"name": "t", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
     sight = await doctored.read(a_cluster(web, tenant, a_pod("d")))
     assert {each.name: each.part for each in sight.pods} == {"train": Part.TENANT, "d": Part.DRIVER}
+
+
+@pytest.mark.parametrize(
+    ("said", "count"), [({"count": 3}, 3), ({"series": {"count": 5}}, 5), ({"count": 0, "series": None}, 1)]
+)
+async def test_how_often_something_happened_is_told_by_either_kind_of_event(said: dict[str, Any], count: int) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "gpu-operator"},
+        "involvedObject": {"kind": "Pod", "namespace": "gpu-operator", "name": "d"},
+        "type": "Warning",
+        "reason": "BackOff",
+        "message": "again",
+    }
+    sight = await doctored.read(a_cluster(a_pod("d"), {**event, **said}))
+    assert [(each.name, each.reason, each.count) for each in sight.events] == [("d", "BackOff", count)]
 
 
 async def test_labels_of_a_node_tell_what_is_paused_and_what_is_kept_away() -> None:

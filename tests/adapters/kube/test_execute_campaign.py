@@ -149,7 +149,9 @@ def a_driver() -> dict[str, Any]:
 
 async def try_out(client: Client, action: ClusterAct | StartProbe, *, uid: str = "") -> Outcome:
     if isinstance(action, StartProbe):
-        return await JobMeasurer(client, Reader(uid), home=NAMESPACE).measure(action)
+        return await JobMeasurer(client, Reader(uid), home=NAMESPACE, level=probes.Level.BASELINE, images=()).measure(
+            action
+        )
     return await KubeCluster(client, Reader(uid), is_leader=lambda: True).do(action)
 
 

@@ -151,3 +151,16 @@ def test_a_helm_release_says_its_commit_by_the_version_of_its_chart(version: str
 
 def test_a_helm_release_that_released_nothing_yet_is_not_said_to_have_anything() -> None:
     assert toolkit("HelmRelease", {"status": "True"}, {}).commit == ""
+
+
+def test_what_an_engine_does_is_news_and_another_version_of_its_object_is_none() -> None:
+    def told(version: str, chart: str) -> object:
+        source = {"repoURL": "https://helm.ngc.nvidia.com/nvidia", "chart": "gpu-operator", "targetRevision": chart}
+        metadata = {"name": "gpu", "namespace": "argocd", "resourceVersion": version}
+        body = {"metadata": metadata, "spec": {"source": source}, "status": DONE}
+        item = application_item(msgspec.convert(body, Application))
+        assert item.holder is not None
+        return item.tells
+
+    assert told("1", "v25.3.4") == told("2", "v25.3.4")
+    assert told("1", "v25.3.4") != told("1", "v25.10.0")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.giving_back import TRIES, GivenBack, MarkedNodes, NotGivenBack
+from seatrial.adapters.kube.giving_back import TRIES, WRITES_MAX, GivenBack, MarkedNodes, NotGivenBack
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.model.seen.nodes import NodeSeen
 from tests.adapters.kube import objects, standin
@@ -124,6 +124,24 @@ async def test_a_node_that_changes_faster_than_it_can_be_written_is_given_up_and
         await nodes.give_back(why)
     assert patches(server).count(f"{keys.NODES}/n1") == TRIES
     assert keys.STATE_LABEL not in cluster.get(f"{keys.NODES}/n2")["metadata"]["labels"]
+
+
+async def test_a_node_that_fails_keeps_none_of_those_behind_it_from_being_written(
+    cluster: Objects, nodes: MarkedNodes
+) -> None:
+    behind = [f"m{number}" for number in range(2 * WRITES_MAX)]
+    for name in behind:
+        cluster.put(f"{keys.NODES}/{name}", objects.a_node(name, labels=OURS))
+
+    def why(seen: NodeSeen) -> str:
+        if seen.facts.name == "m0":
+            raise NotGivenBack("m0 is refused")
+        return ""
+
+    with pytest.raises(NotGivenBack, match="m0"):
+        await nodes.give_back(why)
+    left = [name for name in behind if keys.STATE_LABEL in cluster.get(f"{keys.NODES}/{name}")["metadata"]["labels"]]
+    assert left == ["m0"]
 
 
 async def test_a_node_that_has_left_needs_nothing(cluster: Objects, nodes: MarkedNodes) -> None:

@@ -12,6 +12,7 @@ from seatrial.adapters.kube.reading.leader import leader_of
 from tests.adapters.kube import standin
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250000Z"
+LATER_TEXT = "2026-01-02T03:04:07.250000Z"
 
 
 def leases(*specs: dict[str, Any]) -> standin.Reply:
@@ -31,8 +32,20 @@ def leases(*specs: dict[str, Any]) -> standin.Reply:
             "two",
             True,
         ),
+        (
+            ({"holderIdentity": "one", "renewTime": AT_TEXT}, {"holderIdentity": "", "renewTime": LATER_TEXT}),
+            AT,
+            "one",
+            True,
+        ),
+        (
+            ({"holderIdentity": "two", "renewTime": LATER_TEXT}, {"holderIdentity": "one", "renewTime": AT_TEXT}),
+            AT + 2,
+            "two",
+            True,
+        ),
     ],
-    ids=["none", "held", "given up", "unreadable"],
+    ids=["none", "held", "given up", "unreadable", "held and given up since", "held twice"],
 )
 async def test_a_controller_is_heard_of_by_its_lease(
     server: standin.StandIn,

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.reading.gates.probes import Level
+from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import PREPULL, Gate
@@ -26,6 +27,10 @@ class Rollouts:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid="uid-1"))
 
 
+def measurer(client: Client, images: tuple[str, ...] = ()) -> JobMeasurer:
+    return JobMeasurer(client, Rollouts(), home=keys.HOME, level=Level.BASELINE, images=images)
+
+
 @pytest.mark.parametrize(
     ("images", "is_run"),
     [
@@ -40,7 +45,7 @@ async def test_a_gate_runs_an_image_that_the_administrator_allows_and_no_other(
     server: standin.StandIn, to_server: Client, images: tuple[str, ...], is_run: bool
 ) -> None:
     server.will(standin.gives({}, code=201))
-    outcome = await JobMeasurer(to_server, Rollouts(), images=images).measure(PROBE)
+    outcome = await measurer(to_server, images=images).measure(PROBE)
     assert outcome.result is (Result.DONE if is_run else Result.FAILED)
     assert bool(server.seen) is is_run
     if not is_run:
@@ -54,7 +59,7 @@ async def test_the_image_of_a_driver_is_pulled_wherever_it_comes_from(
     """The definition lets no gate of a rollout have that name."""
     server.will(standin.gives({}, code=201))
     pull = replace(PROBE, gate=Gate(name=PREPULL, image="nvcr.io/nvidia/driver:580", command=("true",), gpus=0))
-    outcome = await JobMeasurer(to_server, Rollouts(), images=("example.com/gates/",)).measure(pull)
+    outcome = await measurer(to_server, images=("example.com/gates/",)).measure(pull)
     assert outcome.result is Result.DONE
 
 
@@ -72,12 +77,12 @@ async def test_how_making_a_job_ended_is_told(
 ) -> None:
     """Whoever made one of the same name asked the same; a namespace that is missing is not there a moment later."""
     server.will(reply)
-    assert (await JobMeasurer(to_server, Rollouts()).measure(PROBE)).result is result
+    assert (await measurer(to_server).measure(PROBE)).result is result
 
 
 async def test_what_a_job_needs_is_there_before_it(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.gives({}, code=201))
-    await JobMeasurer(to_server, Rollouts()).measure(replace(PROBE, by_claim=True, gang=("n1", "n2")))
+    await measurer(to_server).measure(replace(PROBE, by_claim=True, gang=("n1", "n2")))
     assert [seen.path.rpartition("/")[2] for seen in server.seen] == ["resourceclaimtemplates", "services", "jobs"]
 
 
@@ -85,5 +90,5 @@ async def test_of_a_rollout_that_is_gone_nothing_is_measured(server: standin.Sta
     class Nobody:
         def stored_rollout(self, name: str) -> models.Rollout | None: ...
 
-    outcome = await JobMeasurer(to_server, Nobody()).measure(PROBE)
+    outcome = await JobMeasurer(to_server, Nobody(), home=keys.HOME, level=Level.BASELINE, images=()).measure(PROBE)
     assert (outcome.result, outcome.detail, server.seen) == (Result.STALE, "GPURollout spring is gone", [])

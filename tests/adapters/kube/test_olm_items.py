@@ -156,6 +156,14 @@ def test_a_deployment_of_olm_is_counted_once_and_that_of_others_not_at_all() -> 
     assert olm.owned_item(owned("cert-manager.v1.16.0")) is None
 
 
+def test_subscriptions_have_a_fixed_order() -> None:
+    item = subscription()
+    assert item is not None
+    other = replace(item, facts=replace(item.facts, resource="Subscription/a/first"))
+    for items in ([item, other], [other, item]):
+        assert olm.subscriptions_of(items, [], []) == (other.facts, item.facts)
+
+
 def test_all_of_it_is_put_together_from_its_rows() -> None:
     items: dict[Any, list[Any]] = {row: [] for row in ROWS}
     items[table.SUBSCRIPTIONS], items[table.INSTALL_PLANS] = [subscription()], [plan()]

@@ -129,6 +129,15 @@ def test_a_deployment_that_still_changes_is_not_up(change: dict[str, int]) -> No
     assert not found.is_up
 
 
+def test_a_deployment_that_wants_no_pod_is_up_once_it_has_none() -> None:
+    """The API server leaves out a count of none."""
+    metadata = {"name": "gpu-operator", "namespace": "nvidia", "generation": 2, "labels": LABELS}
+    body = {"metadata": metadata, "spec": {"replicas": 0}, "status": {"observedGeneration": 2}}
+    found = release_item(msgspec.convert(body, OperatorDeployment)).facts
+    assert found is not None
+    assert found.is_up
+
+
 def test_a_release_that_is_up_is_carried_beside_every_driver() -> None:
     release = Release(component=GPU, version="v25.10.0")
     up = with_releases(an_operator(), [release], [])

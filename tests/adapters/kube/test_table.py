@@ -10,7 +10,7 @@ import pytest
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import items, table
 from seatrial.adapters.kube.shapes import keys
-from seatrial.adapters.kube.streams.row import Row, Where
+from seatrial.adapters.kube.streams.row import Need, Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
 from tests.adapters.kube import objects
 
@@ -71,6 +71,32 @@ def test_how_many_pods_of_a_daemon_set_are_ready_is_no_news_and_how_it_rolls_is(
         spec, status = {"updateStrategy": {"type": strategy}}, {"numberReady": ready}
         wrote(streams, table.DAEMON_SETS, {"metadata": meta, "spec": spec, "status": status})
     assert [each.is_rolling for each in heard] == [False, True]
+
+
+def test_nothing_is_decided_where_one_of_these_is_not_seen_and_everything_else_only_explains() -> None:
+    """Whoever lacks the right to see one of the others has its rollouts all the same."""
+    every = [row for row in vars(table).values() if isinstance(row, Row)]
+    assert {row.name for row in every if row.need is Need.REQUIRED} == {
+        "nodes",
+        "pods",
+        "gpurollouts",
+        "daemonsets",
+        "daemonsets of the DRA plugin",
+        "controllerrevisions",
+        "controllerrevisions of the DRA plugin",
+        "controllerrevisions of the network driver",
+        "jobs",
+        "pods of jobs",
+    }
+    assert {row.name for row in every if row.need is Need.IF_INSTALLED} == {
+        "clusterpolicies",
+        "nicclusterpolicies",
+        "nvidiadrivers",
+        "machineconfigpools",
+        "nodemaintenances",
+        "resourceclaims",
+        "resourceslices",
+    }
 
 
 def test_every_row_has_a_name_of_its_own_and_is_asked_for_once() -> None:

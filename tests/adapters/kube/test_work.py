@@ -219,6 +219,13 @@ async def test_a_budget_that_begins_to_allow_disruptions_is_a_reason_to_look_and
     assert streams.take_touched() == []
 
 
+def test_budgets_are_seen_in_a_fixed_order(streams: Streams) -> None:
+    for name in ("b", "c", "a"):
+        budget = a_budget()
+        wrote(streams, table.POD_BUDGETS, {**budget, "metadata": {**budget["metadata"], "name": name, "uid": name}})
+    assert [each.name for each in Work(streams).seen().budgets] == ["a", "b", "c"]
+
+
 def test_the_limit_of_a_job_costs_the_nodes_of_its_pods(streams: Streams) -> None:
     job = {"kind": "Job", "name": "train", "uid": "job-1", "controller": True}
     wrote(streams, table.PODS, objects.a_gpu_pod(owner=job, node="n2"))

@@ -10,7 +10,6 @@ Tests: tests/adapters/ssh/test_signatures.py
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -68,7 +67,6 @@ def _run(arguments: Sequence[str], stdin: bytes, place: str) -> subprocess.Compl
             capture_output=True,
             timeout=TIMEOUT_SECONDS,
             check=False,
-            env={**os.environ, "LC_ALL": "C"},
         )
     except FileNotFoundError as err:
         raise NoSshKeygen(

@@ -35,9 +35,9 @@ class JobMeasurer:
         client: Client,
         rollouts: Rollouts,
         *,
-        home: str = keys.HOME,
-        level: Level = Level.BASELINE,
-        images: Collection[str] = (),
+        home: str,
+        level: Level,
+        images: Collection[str],
     ) -> None:
         """`images` are how the names of images begin that gates may run; none lets them run any."""
         self._client = client
