@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -31,7 +32,8 @@ def push(ada: Person) -> None:
 )
 def test_a_path_that_leaves_the_repository_is_refused(remote: Bare, path: str) -> None:
     ours = remote.ours()
-    for attempt in (*ways_to(ours, remote.head(), path), lambda: ours.texts_under(remote.head(), path)):
+    below: Callable[[], object] = partial(ours.texts_under, remote.head(), path)
+    for attempt in (*ways_to(ours, remote.head(), path), below):
         with pytest.raises(FileUnusable, match="from its root"):
             attempt()
 

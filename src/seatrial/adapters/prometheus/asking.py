@@ -42,7 +42,7 @@ def put_in(query: str, node: str) -> str:
 def _filled(found: re.Match[str], node: str) -> str:
     text = found["text"]
     if text is None or NODE not in text:
-        return found[0]
+        return found.group()
     name = _SPECIAL.sub(r"\\\g<0>", node) if found["pattern"] else node
     if text[0] == "`":  # nothing can be escaped there
         if "`" in name:
