@@ -46,6 +46,7 @@ from seatrial.sim.nodes import new_node
 from seatrial.sim.operand_pods import carrying, with_operands
 from seatrial.sim.world import DELAYS, Delay, World
 from seatrial_lab.schedules.operands import AFTER, BEFORE
+from seatrial_lab.schedules.schedules import NoJournal
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
@@ -129,7 +130,7 @@ def measure(node_count: int = 20, parallel: int = 4, operand_seconds: float = 5.
     world = SlowWorld(_nodes(node_count), _wish(parallel), operand_seconds)
     for name in world.nodes:
         world.at(PUBLISHED_AT, partial(_publish, name))
-    ports = world.ports(_NoJournal())
+    ports = world.ports(NoJournal())
     asyncio.run(run_forever(ports, Memory(0.0), on_report=_look, is_over=lambda _report: False))
     return result_of(world, parallel, operand_seconds)
 
@@ -322,11 +323,6 @@ def _rollout(parallel: int) -> dict[str, Any]:
         "limits": {"maxParallelUpgrades": parallel, "maxUnavailable": "100%"},
     }
     return {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": PREFIX}, "spec": spec}
-
-
-class _NoJournal:
-    def append(self, at: float, kind: str, fields: Any) -> None:
-        """Forget."""
 
 
 if __name__ == "__main__":

@@ -11,14 +11,12 @@ between the two, and decides nothing. Tests: tests/bench/test_in_world.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Waves
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Attrition, Limits, Policy, Share
 from seatrial.core.model.seen.jobs import PodJob
@@ -38,7 +36,9 @@ from seatrial.sim.forecast.busy.traces import HOUR, Saves
 from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import DELAYS, Delay, World
+from seatrial_lab.schedules.busy import with_pod, with_saved, without_pod
 from seatrial_lab.schedules.drawing import NEW, OLD
+from seatrial_lab.schedules.schedules import NoJournal
 
 CANARY: Final = "canary"
 """A node of nobody, which goes first: the model has none, and its time begins with the waves."""
@@ -55,11 +55,6 @@ EMPTYING: Final = frozenset(
 SLOWLY: Final = {**DELAYS, "driver gets ready": Delay(seconds=295, jitter_seconds=60)}
 """With a driver that takes so long, a reload is the model's: six minutes."""
 ALL: Final = Share(amount=100, is_percent=True)
-
-
-class _NoJournal:
-    def append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
-        """Forget."""
 
 
 class InWorld:
@@ -109,7 +104,7 @@ class InWorld:
         def is_over(_: Report) -> bool:
             return cluster.is_over() or world.time >= stop
 
-        live = loop.run_forever(world.ports(_NoJournal()), Memory(world.time), on_report=on_report, is_over=is_over)
+        live = loop.run_forever(world.ports(NoJournal()), Memory(world.time), on_report=on_report, is_over=is_over)
         asyncio.run(live)
         self._catch_up()
         return Outcome(
@@ -138,7 +133,7 @@ class InWorld:
         for name in sorted(self.cluster.runs.keys() - before):
             run = self.cluster.runs[name]
             for node, pod in self._pods(run):
-                self.world.change(node, partial(_with, pod=pod))
+                self.world.change(node, partial(with_pod, pod=pod))
             self._plan_save(run)
         self._plan_ends()
         self._tell()
@@ -161,7 +156,7 @@ class InWorld:
 
     def _take_away(self, name: str) -> None:
         for node, uid in self._uids.pop(name).items():
-            self.world.change(node, partial(_without, uid=uid))
+            self.world.change(node, partial(without_pod, uid=uid))
 
     def _plan_save(self, run: Run) -> None:
         if run.work.saves is Saves.TOLD:
@@ -171,7 +166,7 @@ class InWorld:
     def _save(self, run: Run, _: World) -> None:
         if self.cluster.runs.get(run.work.name) is run:
             for node, uid in self._uids[run.work.name].items():
-                self.world.change(node, partial(_saved, uid=uid, at=self.world.time))
+                self.world.change(node, partial(with_saved, uid=uid, at=self.world.time))
             self.world.at(self.world.time + run.every, partial(self._save, run))
 
     def _tell(self) -> None:
@@ -261,19 +256,3 @@ def _wish(way: Attrition, idle_max: int) -> Intent:
         attrition=way,
         campaign=campaign,
     )
-
-
-def _with(node: NodeSeen, pod: Pod) -> NodeSeen:
-    return replace(node, facts=replace(node.facts, pods=(*node.facts.pods, pod)))
-
-
-def _without(node: NodeSeen, uid: str) -> NodeSeen:
-    return replace(node, facts=replace(node.facts, pods=tuple(pod for pod in node.facts.pods if pod.uid != uid)))
-
-
-def _saved(node: NodeSeen, uid: str, at: Instant) -> NodeSeen:
-    pods = tuple(
-        replace(pod, job=replace(pod.job, saved_at=at)) if pod.uid == uid and pod.job is not None else pod
-        for pod in node.facts.pods
-    )
-    return replace(node, facts=replace(node.facts, pods=pods))

@@ -119,7 +119,7 @@ class Users:
                 job=job,
             )
             uids[name] = pod.uid
-            self._world.change(name, partial(_with, pod=pod))
+            self._world.change(name, partial(with_pod, pod=pod))
         self._running[run] = (wish, uids)
         self._world.at(self._world.time + wish.seconds, lambda _: self._end(run))
         if wish.saves_seconds:
@@ -136,7 +136,7 @@ class Users:
             return
         wish, uids = self._running[run]
         for name, uid in uids.items():
-            self._world.change(name, partial(_saved, uid=uid, at=self._world.time))
+            self._world.change(name, partial(with_saved, uid=uid, at=self._world.time))
         self._world.at(self._world.time + (wish.saves_seconds or HOUR), lambda _: self._save(run))
 
     def _end(self, run: str) -> None:
@@ -148,7 +148,7 @@ class Users:
     def _leave(self, uids: Mapping[str, str]) -> None:
         for name, uid in uids.items():
             if name in self._world.nodes:
-                self._world.change(name, partial(_without, uid=uid))
+                self._world.change(name, partial(without_pod, uid=uid))
 
     def _on_change(self, before: NodeSeen, after: NodeSeen) -> None:
         if before.facts.pods is not after.facts.pods:
@@ -177,15 +177,18 @@ def _free(node: NodeSeen) -> int:
     return GPUS - gpus_of(facts.pods)
 
 
-def _with(node: NodeSeen, pod: Pod) -> NodeSeen:
+def with_pod(node: NodeSeen, pod: Pod) -> NodeSeen:
+    """A node on which one more pod runs."""
     return replace(node, facts=replace(node.facts, pods=(*node.facts.pods, pod)))
 
 
-def _without(node: NodeSeen, uid: str) -> NodeSeen:
+def without_pod(node: NodeSeen, uid: str) -> NodeSeen:
+    """A node that a pod has left."""
     return replace(node, facts=replace(node.facts, pods=tuple(pod for pod in node.facts.pods if pod.uid != uid)))
 
 
-def _saved(node: NodeSeen, uid: str, at: Instant) -> NodeSeen:
+def with_saved(node: NodeSeen, uid: str, at: Instant) -> NodeSeen:
+    """A node with a pod on it that says when it saved its work."""
     pods = tuple(
         replace(pod, job=replace(pod.job, saved_at=at)) if pod.uid == uid and pod.job is not None else pod
         for pod in node.facts.pods

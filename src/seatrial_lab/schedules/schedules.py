@@ -105,7 +105,9 @@ def run_schedule(seed: int, begin: Begin, *, node_count: int = NODE_COUNT) -> En
     return Play(seed, begin, node_count).run()
 
 
-class _NoJournal:
+class NoJournal:
+    """For whoever plays and keeps no journal."""
+
     def append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
         """Forget."""
 
@@ -243,7 +245,7 @@ class Play:
         self._life_count += 1
         view = WatchCache(listing)
         seat = Seat(self.world, self.weather, view, name=f"life {self._life_count}", on_landing=self._on_landing)
-        ports = Ports(observer=seat, executor=seat, journal=_NoJournal(), clock=seat)
+        ports = Ports(observer=seat, executor=seat, journal=NoJournal(), clock=seat)
         life = _Life(seat, self._begin(ports, seat.now()), wake_at=self.world.time)
         self._lives.append(life)
         self._is_idle = False  # nobody has looked with these eyes
