@@ -13,7 +13,7 @@ that is Kueue's default, and in it gangs starve. After a day hardly anybody with
 on nodes that are never empty. Backfill is what batch schedulers do, and by it large jobs have their turn.
 "Evict" then costs 920 GPU-hours, and 820 without; who published the trace found 941. `best-effort` is the trace as it
 was read before: played and shown, not judged. There a fifth and a quarter in two days were not to be had, not even with
-every end known (share of "evict", seeds 0 to 5, saves told):
+every end known (share of "evict", seeds 0 to 5, saves told; by a variant of the guesses that was not kept):
 
     everybody closed at once, an eviction at ten GPU-hours      0.27 0.25    every end known: 0.27 0.20
     the same at four                                                                          0.22 0.24
