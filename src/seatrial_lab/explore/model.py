@@ -312,8 +312,8 @@ class Model:
             f"{node.name} {node.record.phase if node.record else node.facts.nvidia_state or 'unrecorded'}"
             for node in nodes
         ]
-        campaign = self._rollouts.values[state[self._size]][0].campaign
-        return ", ".join([*told, *([f"the campaign {campaign.phase}"] if campaign else [])])
+        phase = self.phase(state)
+        return ", ".join([*told, *([f"the campaign {phase}"] if phase else [])])
 
     def _pass(self, sight: State) -> _Pass:
         known = self._passes.get(sight)
