@@ -42,7 +42,7 @@ from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeS
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
-from seatrial.core.model.seen.problems import Problem
+from seatrial.core.model.seen.problems import Problem, UnreadableObject
 from seatrial.core.model.seen.releases import Holder, Release
 from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.rollouts import Admission
@@ -295,6 +295,16 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.ROLLOUT_UNREADABLE: (
         replace(a_snapshot(waiting()), unreadable=(("spring", "spec.order: 'loudest' is none of name, priority."),)),
         careful(),
+    ),
+    HoldCode.SET_ASIDE: (
+        replace(a_snapshot(waiting()), set_aside=(("spring", "ZeroDivisionError: division by zero"),)),
+        careful(),
+    ),
+    HoldCode.UNREADABLE_OBJECT: (
+        a_snapshot(
+            waiting(unreadable=(UnreadableObject(kind="pods", namespace="team-a", name="train-0", why="a date"),))
+        ),
+        ALONE,
     ),
     HoldCode.SANDBOXED: (a_snapshot(waiting(), operator=an_operator(is_sandboxed=True)), ALONE),
     HoldCode.MANAGER_OPENS_NODES: (proposed(), careful(publish=Via.NOBODY)),

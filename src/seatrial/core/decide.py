@@ -149,8 +149,11 @@ def _is_ledger_kept(seen: Snapshot, intent: Intent, now: Instant) -> bool:
 
 
 def _unreadable(seen: Snapshot) -> list[Hold]:
-    """That other rollouts cannot be read: each holds itself, and this one is none the less done for it."""
-    return [hold(name, HoldCode.ROLLOUT_UNREADABLE, why=why) for name, why in seen.unreadable]
+    """That other rollouts cannot be read, or are set aside: each holds itself, and this one goes on."""
+    return [
+        *(hold(name, HoldCode.ROLLOUT_UNREADABLE, why=why) for name, why in seen.unreadable),
+        *(hold(name, HoldCode.SET_ASIDE, why=why) for name, why in seen.set_aside),
+    ]
 
 
 def _loud_managers(seen: Snapshot, intent: Intent, stop: Hold | None) -> tuple[Hold, ...]:

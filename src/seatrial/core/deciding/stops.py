@@ -5,6 +5,7 @@
     unguarded                     nothing holds the rollout there while we are at work
     rolls by itself, delegated    operands would not move node by node
     blind                         a stream is not read to its end, or silent for too long
+    unreadable                    an object that every decision rests on cannot be read
     unwritable                    what is done could not be told afterwards
     not published                 the nodes would get another version
 
@@ -21,6 +22,7 @@ from seatrial.core.actions.on_nodes import ReleaseMaintenance, Uncordon, WriteNo
 from seatrial.core.campaign import leaving
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import Component
+from seatrial.core.deciding.unreadable import why_unreadable
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -50,6 +52,7 @@ STOPS: Final = (
     HoldCode.NETWORK_UNSEEN,
     HoldCode.DRA_BY_OPERATOR,
     HoldCode.STALE_VIEW,
+    HoldCode.UNREADABLE_OBJECT,
     HoldCode.JOURNAL_UNWRITABLE,
     HoldCode.TARGET_NOT_PUBLISHED,
     HoldCode.UNGUARDED,
@@ -85,6 +88,9 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
+    unreadable = why_unreadable(intent.rollout, seen.unreadable_objects)
+    if unreadable is not None:
+        return unreadable
     if seen.kueue_trouble and intent.checkpoint.kueue:
         return hold(intent.rollout, HoldCode.KUEUE_UNSEEN, why=seen.kueue_trouble)
     if seen.journal_trouble:
@@ -223,9 +229,14 @@ def is_kept_back(step: Step, stop: HoldCode) -> bool:
     """Whether a step has to wait until the rollout as a whole, stopped for this reason, may go on."""
     if step.action is None:
         return step.wants_admission
-    if stop is HoldCode.STALE_VIEW and gives_back(step.action):
+    if stop in (HoldCode.STALE_VIEW, HoldCode.UNREADABLE_OBJECT) and gives_back(step.action):
         return True  # what an old view calls proven may be gone by now
     return stop in FREEZING or leads_to_disruption(step.action)
+
+
+def is_disturbing(step: Step) -> bool:
+    """Whether a step disturbs the users of a node, or asks to begin what will."""
+    return step.wants_admission if step.action is None else leads_to_disruption(step.action)
 
 
 def gives_back(action: Action) -> bool:

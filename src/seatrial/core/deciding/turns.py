@@ -14,7 +14,8 @@ from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
 from seatrial.core.deciding import neighbours
 from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered, what_nodes_see
-from seatrial.core.deciding.stops import CONTRADICTED, FREEZING, is_kept_back, like
+from seatrial.core.deciding.stops import CONTRADICTED, FREEZING, is_disturbing, is_kept_back, like
+from seatrial.core.deciding.unreadable import why_undisturbed, why_untrusted
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -51,11 +52,15 @@ def steps(
     def choose(node: NodeSeen) -> Chosen:
         if node.facts.name in busy:
             return NOTHING, NOTHING
+        if (untrusted := why_untrusted(node)) is not None:
+            return Step(hold=untrusted), Step(hold=untrusted)
         if is_leaving:
             chosen = _step_leaving(node, orders, seen, stop, now)
         else:
             chosen = _step(node, orders, seen, stop, course, now)
         step, own = chosen = neighbours.beside(chosen, node, seen, visits, now)
+        if is_disturbing(step) and (undisturbed := why_undisturbed(node)) is not None:
+            return Step(hold=undisturbed), own
         # What was heard changes with every pass, and is no part of what is remembered: who would act is asked anew.
         unheard = why_unheard(node, step.action, seen, now) if step.action is not None else None
         return chosen if unheard is None else (Step(hold=unheard), own)

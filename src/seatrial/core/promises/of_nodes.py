@@ -310,6 +310,7 @@ _WAITING_TO_WRITE: Final = frozenset(
         HoldCode.PASS_FULL,
         HoldCode.RECORD_UNREADABLE,
         HoldCode.RECORD_EDITED,
+        HoldCode.UNREADABLE_OBJECT,
         *CONTRADICTED,
     }
 )

@@ -33,6 +33,7 @@ IN_THE_WAY: Final = frozenset(
         HoldCode.OWNER_UNCLEAR,
         HoldCode.REVISION_UNKNOWN,
         HoldCode.RECORD_UNREADABLE,
+        HoldCode.UNREADABLE_OBJECT,
         HoldCode.RECORD_EDITED,
         HoldCode.LOADED_VERSION_WRONG,
         HoldCode.OFFER_REDUCED,

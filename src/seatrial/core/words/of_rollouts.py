@@ -25,6 +25,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the view of {source} is out of date, and no node is disrupted on an old view",
         "This usually passes within a minute; if not, check the API server and the controller's log.",
     ),
+    HoldCode.UNREADABLE_OBJECT: says(
+        "{object} cannot be read ({why}), and nothing that depends on it is done",
+        "Look at it with `{get}`, and fix or delete what is wrong with it. If nothing is, seatrial has a bug: its log "
+        "has the traceback.",
+    ),
     HoldCode.JOURNAL_UNWRITABLE: says(
         "the controller cannot write its journal ({why}), and disrupts nobody whom it could not tell of",
         "Make room on the disk of `seatrial controller --journal`, and it continues. In the chart that is "
@@ -60,6 +65,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "this GPURollout cannot be read, so nothing is done for it and nothing is written to it: {why}",
         "Fix the field with `kubectl edit gpurollout {subject}`; if a later release of seatrial wrote it, use that "
         "release. It holds up no other rollout, except that none with a canary begins while its own is under way.",
+    ),
+    HoldCode.SET_ASIDE: says(
+        "seatrial ran into a bug of its own over this GPURollout, so it is set aside; nothing is done for it, and other "
+        "rollouts go on: {why}",
+        "It is tried again automatically. If this lasts, report the traceback in the controller's log.",
     ),
     HoldCode.ROLLS_BY_ITSELF: says(
         "the DaemonSets of {operands} replace their pods on every node automatically (RollingUpdate), so no node could "

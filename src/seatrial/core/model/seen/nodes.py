@@ -15,7 +15,7 @@ from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
-from seatrial.core.model.seen.problems import Problem
+from seatrial.core.model.seen.problems import Problem, UnreadableObject
 from seatrial.core.model.troubles import Symptom
 
 
@@ -125,6 +125,8 @@ class NodeFacts:
     """What the SR-IOV operator is at on the node, in its own word (sriov.py); empty where it is idle, or not there."""
     problems: tuple[Problem, ...] = ()
     """What detectors report on the node beside its kubelet, by type."""
+    unreadable: tuple[UnreadableObject, ...] = ()
+    """The Node itself, where it cannot be read, and what else is about the node and cannot be."""
 
     @property
     def network(self) -> OperandSeen | None:

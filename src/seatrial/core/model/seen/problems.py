@@ -10,6 +10,7 @@ Why these and no others: docs/decisions/0052-marks-for-neighbours.md. Tests: tes
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -62,3 +63,27 @@ def is_problem(type_: str, status: str) -> bool:
 def since_driver(problems: Iterable[Problem], started_at: ApiInstant) -> tuple[Problem, ...]:
     """The weighed problems that began once a driver was started; unknown is never a pass, so those without a time."""
     return tuple(each for each in problems if each.is_weighed and (each.since is None or each.since >= started_at))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableObject:
+    """One object whose content we cannot use."""
+
+    kind: str
+    """The resource as kubectl takes it, such as `pods`."""
+    name: str
+    namespace: str = ""
+    why: str
+    is_tenants: bool = False
+    """It says who works on a node, and nothing else: only acts that disturb that work depend on it."""
+
+    @property
+    def full_name(self) -> str:
+        """Such as `pods team-a/train-0`."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    @property
+    def command(self) -> str:
+        """The command that shows it."""
+        where = f" -n {shlex.quote(self.namespace)}" if self.namespace else ""
+        return f"kubectl get {self.kind} {shlex.quote(self.name)}{where} -o yaml"

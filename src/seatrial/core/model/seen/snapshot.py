@@ -16,6 +16,7 @@ from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
+from seatrial.core.model.seen.problems import UnreadableObject
 from seatrial.core.model.seen.rollouts import Rebuff, RolloutRecord
 from seatrial.core.model.seen.work import WorkSeen
 
@@ -81,6 +82,10 @@ class Snapshot:
     """Why Workloads of Kueue cannot be seen, for a rollout that is to switch them off; empty where they can."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""
+    unreadable_objects: tuple[UnreadableObject, ...] = ()
+    """Objects that decisions rest on, are about no single node, and cannot be read."""
+    set_aside: tuple[tuple[str, str], ...] = ()
+    """Other rollouts that are set aside for a while after a bug of ours, and why."""
     work: WorkSeen = field(default_factory=WorkSeen)
     """What has ended and who waits, for a rollout that has a budget of idle GPUs; nothing for any other."""
 
