@@ -36,7 +36,7 @@ from seatrial.adapters.kube.api.decoding import (
     Undecodable,
     decoded,
     decoder_of,
-    without_undecodable,
+    page_of,
 )
 
 __all__ = ["Metadata", "Object", "ObjectT"]
@@ -366,13 +366,16 @@ class Client:
         keep: Callable[[T], KeptT | None],
         first: Mapping[str, str],
         following: Mapping[str, str],
-        on_undecodable: OnUndecodable | None,
+        note: OnUndecodable | None,
     ) -> Listing[KeptT]:
+        def take(item: Any) -> KeptT | None:
+            return note(item) if note is not None and isinstance(item, Undecodable) else keep(item)
+
         items: builtins.list[KeptT] = []  # plain `list` is the method here
         version: str | None = None
         try:
-            async for page in self._paged(path, model, first, following, on_undecodable):
-                items += [kept for item in page.items or () if (kept := keep(item)) is not None]
+            async for page in self._paged(path, model, first, following, note):
+                items += [kept for item in page.items or () if (kept := take(item)) is not None]
                 # All pages belong to the version of the first, so that version is where a watch goes on.
                 version = page.metadata.resource_version if version is None else version
                 del page  # nothing of it is held while the next one is on its way
@@ -388,19 +391,19 @@ class Client:
         model: type[T],
         first: Mapping[str, str],
         following: Mapping[str, str],
-        on_undecodable: OnUndecodable | None = None,
-    ) -> AsyncIterator[Page[T]]:
+        note: OnUndecodable | None = None,
+    ) -> AsyncIterator[Page[Any]]:
         page_type: Any = Page
-        decoder: msgspec.json.Decoder[Page[T]] = decoder_of(page_type[model])
+        decoder: msgspec.json.Decoder[Page[Any]] = decoder_of(page_type[model])
         params = first
         while True:
             body = await self._send("GET", path, params=params)
             try:
                 page = self._decode("GET", path, body, decoder)
             except errors.ClusterError:
-                if on_undecodable is None:
+                if note is None:
                     raise
-                page = without_undecodable(self._decode("GET", path, body, RAW_PAGE), model, on_undecodable)
+                page = page_of(self._decode("GET", path, body, RAW_PAGE), model)
             del body
             token = page.metadata.continue_
             yield page
@@ -472,8 +475,11 @@ class Client:
                 return Bookmark(resource_version=BOOKMARK.decode(envelope.object).metadata.resource_version)
             if envelope.type != "ERROR":
                 kind = EventKind(envelope.type)
-                found = decoded(envelope.object, decoder, on_undecodable, is_deleted=kind is EventKind.DELETED)
+                if on_undecodable is None:
+                    return WatchEvent(kind=kind, object=decoder.decode(envelope.object))
+                found = decoded(envelope.object, decoder, is_deleted=kind is EventKind.DELETED)
                 if isinstance(found, Undecodable):
+                    on_undecodable(found)
                     return Bookmark(resource_version=found.object.metadata.resource_version)
                 return WatchEvent(kind=kind, object=found)
         except (msgspec.MsgspecError, ValueError) as err:
