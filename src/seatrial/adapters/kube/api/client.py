@@ -9,6 +9,7 @@ Watching for ever is watch.py. Tests: tests/adapters/kube/test_client*.py.
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import enum
 import time
@@ -31,6 +32,7 @@ FIELD_MANAGER: Final = "seatrial"
 # etcd takes 1.5 MB; a line far beyond that is not an API server.
 _LINE_MAX_BYTES: Final = 32 * 1024 * 1024
 _STRICT: Final = {"fieldValidation": "Strict"}
+_KEPT_AT_ONCE: Final = 25
 _TRIAL: Final = {"dryRun": "All"}
 
 
@@ -377,7 +379,7 @@ class Client:
         version: str | None = None
         try:
             async for page in self._paged(path, model, first, following):
-                items += [kept for item in page.items or () if (kept := keep(item)) is not None]
+                items += await _kept(page.items or (), keep)
                 # All pages belong to the version of the first, so that version is where a watch goes on.
                 version = page.metadata.resource_version if version is None else version
                 del page  # nothing of it is held while the next one is on its way
@@ -462,6 +464,15 @@ class Client:
         except (msgspec.MsgspecError, ValueError) as err:
             raise self._connection.unreadable(f"WATCH {path}", err) from err
         raise self._connection.refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))
+
+
+async def _kept(found: tuple[T, ...], keep: Callable[[T], KeptT | None]) -> list[KeptT]:
+    """What is kept of a page, some objects at a time: however large they are, others get their turn in between."""
+    items: list[KeptT] = []
+    for at in range(0, len(found), _KEPT_AT_ONCE):
+        items += [kept for item in found[at : at + _KEPT_AT_ONCE] if (kept := keep(item)) is not None]
+        await asyncio.sleep(0)
+    return items
 
 
 def _whole(item: T) -> T:

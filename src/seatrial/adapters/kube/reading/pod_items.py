@@ -42,6 +42,8 @@ from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 
 DRA_CONTAINERS: Final = frozenset({"gpus", "compute-domains"})
+NAME_MAX: Final = 253
+"""Of an annotation that names a group or a limit, so much is kept: no name in Kubernetes is longer."""
 UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
 """Why a container waits when all is well."""
 
@@ -273,7 +275,7 @@ def _asks_for_gpus(pod: kinds.Pod) -> bool:
 
 def _said(notes: kinds.PodAnnotations) -> dict[str, str]:
     read = (notes.volcano_group, notes.kai_group, notes.slurm_time_limit, notes.slurm_time_limit_before)
-    return {key: text for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
+    return {key: foreign.line(text, NAME_MAX) for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
 
 
 def _mig_slices(pod: kinds.Pod) -> int:
