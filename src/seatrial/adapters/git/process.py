@@ -128,7 +128,8 @@ def _listened(
                         lines.append(line)
                         on_line(line)
     process.wait(silent_seconds)
-    return out, _last_lines("\n".join(lines).encode() + b"\n" + rest)
+    last = rest if len(rest) < ERR_BYTES_MAX else b""
+    return out, _last_lines("\n".join(lines).encode() + b"\n" + last)
 
 
 def _last_lines(err: bytes) -> str:
