@@ -167,11 +167,11 @@ class OddForge:
     async def requests(self, _: Collection[str], /) -> tuple[Request, ...]:
         raise UnicodeDecodeError("utf-8", b"\xf6", 0, 1, "invalid start byte")
 
-    open = write = close = post = requests  # type: ignore[assignment]
+    open = write = close = post = requests
 
 
 class OddForges(Forges):
-    def of(self, _: GitPlace, /) -> Forge | None:  # type: ignore[override]
+    def of(self, _: GitPlace, /) -> Forge | None:
         return OddForge()  # type: ignore[return-value]
 
 

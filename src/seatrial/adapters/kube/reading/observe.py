@@ -66,7 +66,6 @@ class KubeObserver(FleetObserver):
         `dra_namespaces` are where DRA plugins run, beside the operator's; none for where their charts put them.
 
         `measured` has what was measured for a rollout by anybody but a Job.
-
         `suite_image` runs the gates that come with seatrial where a rollout says no word about gates.
 
         `report_url` is the pattern of the address under which people find the report of a rollout.
@@ -91,6 +90,7 @@ class KubeObserver(FleetObserver):
             suite_image=suite_image,
             report_url=report_url,
             now=client.now,
+            on_fault=on_fault,
         )
         self._on_fault = on_fault
         self._source = source

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from seatrial.adapters.kube.reading import rollout_intent, rollout_items, table
-from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear, RolloutUnreadable
+from seatrial.adapters.kube.reading.rollout_items import RolloutItem, RolloutUnclear, RolloutUnreadable
 from seatrial.adapters.kube.shapes import keys, models, rollout_records
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.campaign import choosing
@@ -32,12 +32,14 @@ class Rollouts:
         name: str = "",
         suite_image: str = "",
         report_url: str = "",
+        on_fault: Callable[[str], None] = lambda _: None,
     ) -> None:
         """With a `name` it is that one which is worked on, whoever else may be there."""
         self._suite_image, self._report_url = suite_image, report_url
         self._store = streams[table.ROLLOUTS].store
         self._operator = operator
         self._now = now
+        self._on_fault = on_fault
         self._name = name
         self._faults: tuple[OperatorFacts, dict[str, str]] | None = None  # None: to be read anew
         streams.hear(self._forget, table.ROLLOUTS)
@@ -115,8 +117,10 @@ class Rollouts:
             if item.rollout is not None and item.metadata.name not in faults
         }
 
-    def _forget(self, _before: object, _after: object) -> None:
+    def _forget(self, _before: object, after: object) -> None:
         self._faults = None
+        if isinstance(after, RolloutItem) and after.warning:
+            self._on_fault(after.warning)
 
 
 def _whose_turn(read: Mapping[str, models.Rollout]) -> str:
