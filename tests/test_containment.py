@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from seatrial.bugs import Bug, Guard
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import WriteNodeRecord
+from seatrial.core.decide import decide
 from seatrial.core.model.seen.rollouts import UNKNOWN_MAX
 from seatrial.core.model.seen.snapshot import Freshness
 from seatrial.core.promises import invariants
@@ -210,7 +211,7 @@ def test_whatever_decisions_and_promises_raise_now_and_then_the_rollout_ends_all
 ) -> None:
     """A property: the loop falls over as often as it likes, and never leaves the process."""
     world, bugs, calls = a_world(), list[Bug](), [0]
-    real = loop.decide
+    real = decide
 
     def sometimes(*args: Any) -> Any:
         calls[0] += 1
@@ -253,12 +254,17 @@ def play(world: World, bugs: list[Bug]) -> Report:
 def test_a_report_that_cannot_be_told_does_not_end_the_loop() -> None:
     world, bugs = a_world(), list[Bug]()
     seen: list[Report] = []
+
+    def is_third(report: Report) -> bool:
+        seen.append(report)
+        return len(seen) == 3
+
     asyncio.run(
         run_forever(
             world.ports(Pages()),
             Memory(world.time),
             on_report=raising,
-            is_over=lambda report: seen.append(report) is None and len(seen) == 3,
+            is_over=is_third,
             on_bug=bugs.append,
         )
     )

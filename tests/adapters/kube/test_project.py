@@ -14,7 +14,6 @@ import pytest
 
 from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
@@ -27,6 +26,7 @@ from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.troubles import Symptom, Trouble, diagnose
+from seatrial.core.text.moments import instant_of
 from tests.adapters.kube import objects
 
 AT = 1767323045.0

@@ -246,7 +246,7 @@ def test_a_list_ends_the_faults_of_objects_that_it_does_not_have() -> None:
     faults.note(bare_meta("gone"), "why", ("n1",))
     faults.begin()
     faults.note(bare_meta("here"), "why", ("n2",))
-    assert faults.end() == {"n1"}
+    assert faults.end() == frozenset({"n1"})
     assert [found.name for found in faults.about("n2")] == ["here"]
 
 

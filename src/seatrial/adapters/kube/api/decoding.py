@@ -5,6 +5,7 @@ Tests: tests/adapters/kube/test_client.py
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
@@ -42,6 +43,37 @@ class Object(Protocol):
 
 T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=Object)
+
+
+class EventKind(enum.Enum):
+    """What happened to a watched object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Generic[T]):
+    """All objects of a list, and the version at which they were so."""
+
+    items: tuple[T, ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchEvent(Generic[T]):
+    """One change of one object; for DELETED the object is its last state."""
+
+    kind: EventKind
+    object: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bookmark:
+    """Nothing changed up to this version."""
+
+    resource_version: str
 
 
 class ListMetadata(msgspec.Struct, frozen=True, rename="camel"):

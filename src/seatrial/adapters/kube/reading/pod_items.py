@@ -29,7 +29,6 @@ from seatrial.adapters.kube.reading.items import (
     tag_of,
 )
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.shapes.records import instant_of, readable_instant
 from seatrial.core.model import consumers
 from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
@@ -40,8 +39,11 @@ from seatrial.core.model.seen.work import Ended, PodBudget
 from seatrial.core.model.selectors import Operator, Selector, Term
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 DRA_CONTAINERS: Final = frozenset({"gpus", "compute-domains"})
+NAME_MAX: Final = 253
+"""Of an annotation that names a group or a limit, so much is kept: no name in Kubernetes is longer."""
 UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
 """Why a container waits when all is well."""
 
@@ -104,7 +106,7 @@ def _operand_pod(pod: kinds.Pod) -> OperandPod:
         version=intern((tag_of if _network_driver(pod) is None else network_version_of)(pod.spec.containers)),
         settings=settings_of(pod.spec),
         is_ready=is_ready,
-        created_at=instant_of(meta.creation_timestamp) if meta.creation_timestamp else None,
+        created_at=readable_instant(meta.creation_timestamp),
         is_terminating=meta.deletion_timestamp is not None,
         trouble=""
         if is_ready
@@ -273,7 +275,7 @@ def _asks_for_gpus(pod: kinds.Pod) -> bool:
 
 def _said(notes: kinds.PodAnnotations) -> dict[str, str]:
     read = (notes.volcano_group, notes.kai_group, notes.slurm_time_limit, notes.slurm_time_limit_before)
-    return {key: text for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
+    return {key: foreign.line(text, NAME_MAX) for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
 
 
 def _mig_slices(pod: kinds.Pod) -> int:
@@ -366,7 +368,8 @@ def _dra_plugin(pod: kinds.Pod) -> DraPlugin:
 def _started_at(statuses: Iterable[kinds.ContainerStatus | None]) -> ApiInstant | None:
     """When the first of these containers started; None while one of them does not run, or there is none."""
     running = [item.state.running if item else None for item in statuses]
-    starts = [instant_of(state.started_at) for state in running if state is not None and state.started_at]
+    read = (readable_instant(state.started_at) for state in running if state is not None)
+    starts = [each for each in read if each is not None]
     return min(starts) if starts and len(starts) == len(running) else None
 
 
@@ -390,8 +393,8 @@ def resources_of(pod: kinds.Pod) -> Iterator[str]:
 
 def _restarted_at(pod: kinds.Pod) -> ApiInstant | None:
     ended = (each.last_state.terminated for each in pod.status.container_statuses)
-    times = [each.finished_at for each in ended if each is not None and each.finished_at]
-    return max(map(instant_of, times), default=None)
+    times = (readable_instant(each.finished_at) for each in ended if each is not None)
+    return max((each for each in times if each is not None), default=None)
 
 
 def _gpu_count(pod: kinds.Pod) -> int:
@@ -425,6 +428,6 @@ def _is_ready(pod: kinds.Pod) -> bool:
 
 def _ready_since(pod: kinds.Pod) -> ApiInstant | None:
     for condition in pod.status.conditions:
-        if condition.type == "Ready" and condition.status == "True" and condition.last_transition_time:
-            return instant_of(condition.last_transition_time)
+        if condition.type == "Ready" and condition.status == "True":
+            return readable_instant(condition.last_transition_time)
     return None

@@ -8,15 +8,26 @@ Tests: tests/adapters/kube/test_observe.py
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from seatrial.adapters.kube.shapes import models
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import ENDED, RolloutPhase
+from seatrial.core.model.instants import DURATION_SECONDS_MAX
+from seatrial.core.model.windows import MINUTES_MAX
+
+PartT = TypeVar("PartT")
 
 NOT_UNDER_WAY: Final = frozenset({"", RolloutPhase.PROPOSED.value, *(phase.value for phase in ENDED)})
+
+_LONGEST: Final = {"seconds": DURATION_SECONDS_MAX, "minutes": MINUTES_MAX}
+"""By the last word of a field's name."""
+_WARNING: Final = (
+    "GPURollout {name} asks for more time than there is in {fields}; a year is taken instead, and a week for a window. "
+    "Write less there, and install the definition of this release: seatrial manifests crd | kubectl apply -f -"
+)
 
 
 class RolloutUnclear(SeatrialError):  # noqa: N818  the trade's word; the message says what to do
@@ -41,6 +52,8 @@ class RolloutItem:
     """Why it could not be."""
     phase: str = ""
     """Where it says that its campaign stands."""
+    warning: str = ""
+    """What of it is read as something else than it says."""
 
     @property
     def has_begun(self) -> bool:
@@ -63,9 +76,34 @@ def not_installed() -> RolloutUnclear:
 
 
 def item_of(rollout: models.Rollout) -> RolloutItem:
-    """A rollout that was read."""
+    """A rollout that was read; a definition that is older than this release lets durations of any length in."""
+    over: list[str] = []
+    rollout = msgspec.structs.replace(rollout, spec=_capped(rollout.spec, "spec", over))
     campaign = rollout.status.campaign
-    return RolloutItem(metadata=rollout.metadata, rollout=rollout, phase=campaign.phase if campaign is not None else "")
+    return RolloutItem(
+        metadata=rollout.metadata,
+        rollout=rollout,
+        phase=campaign.phase if campaign is not None else "",
+        warning=_WARNING.format(name=rollout.metadata.name, fields=", ".join(over)) if over else "",
+    )
+
+
+def _capped(said: PartT, place: str, over: list[str]) -> PartT:
+    """The same with no duration beyond the longest there is; the fields that were beyond it go into `over`."""
+    if isinstance(said, tuple):
+        return type(said)(_capped(each, f"{place}[{number}]", over) for number, each in enumerate(said))
+    if not isinstance(said, models.Model):
+        return said
+    changed: dict[str, object] = {}
+    for field in msgspec.structs.fields(said):
+        value, here = getattr(said, field.name), f"{place}.{field.encode_name}"
+        longest = _LONGEST.get(field.name.rpartition("_")[2])
+        if longest is not None and isinstance(value, int) and value > longest:
+            over.append(here)
+            changed[field.name] = longest
+        elif isinstance(value, models.Model | tuple) and (fitting := _capped(value, here, over)) != value:
+            changed[field.name] = fitting
+    return msgspec.structs.replace(said, **changed) if changed else said
 
 
 def rollout_item(text: models.RolloutText) -> RolloutItem:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from seatrial.adapters.kube.reading import rollout_intent, rollout_items, table
-from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear, RolloutUnreadable
+from seatrial.adapters.kube.reading.rollout_items import RolloutItem, RolloutUnclear, RolloutUnreadable
 from seatrial.adapters.kube.shapes import keys, models, rollout_records
 from seatrial.adapters.kube.streams.projection import projected
 from seatrial.adapters.kube.streams.streams import Streams
@@ -40,12 +40,14 @@ class Rollouts:
         name: str = "",
         suite_image: str = "",
         report_url: str = "",
+        on_fault: Callable[[str], None] = lambda _: None,
     ) -> None:
         """With a `name` it is that one which is worked on, whoever else may be there."""
         self._suite_image, self._report_url = suite_image, report_url
         self._store = streams[table.ROLLOUTS].store
         self._operator = operator
         self._now = now
+        self._on_fault = on_fault
         self._name = name
         self._faults: tuple[OperatorFacts, dict[str, str]] | None = None  # None: to be read anew
         self._tell_bug = streams.tell_bug
@@ -163,8 +165,10 @@ class Rollouts:
             if item.rollout is not None and item.metadata.name not in faults
         }
 
-    def _forget(self, _before: object, _after: object) -> None:
+    def _forget(self, _before: object, after: object) -> None:
         self._faults = None
+        if isinstance(after, RolloutItem) and after.warning:
+            self._on_fault(after.warning)
 
 
 def _whose_turn(read: Mapping[str, models.Rollout]) -> str:
