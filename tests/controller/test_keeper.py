@@ -248,6 +248,19 @@ async def test_a_first_clone_that_takes_its_time_tells_how_far_it_is(
         assert seen.head == remote.head()
 
 
+async def test_what_a_look_finds_counts_for_the_rollout_it_was_begun_for_and_no_other(
+    stage: tuple[Bare, Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clone, "PROGRESS_SECONDS", 0.0)
+    slow(tmp_path, Path(os.environ["GIT_CONFIG_GLOBAL"]), step_seconds=0.3)
+    async with watching(a_rollout(stage[0]), tmp_path / "cache", look_seconds=600.0) as watch:
+        await watch.until(lambda facts: bool(facts.trouble))  # the clone is under way
+        watch.rollout = None
+        assert watch.keeper.facts() is None
+        await watch.do(BAD)  # one thing at a time: by now the look has ended
+        assert watch.keeper.facts() is None
+
+
 async def test_only_news_wakes_the_controller(stage: tuple[Bare, Person], tmp_path: Path) -> None:
     remote, ada = stage
     async with watching(a_rollout(remote), tmp_path / "clones") as watch:

@@ -390,6 +390,19 @@ def test_pods_with_equal_labels_share_them() -> None:
     assert first.labels is second.labels
 
 
+def test_labels_of_pods_that_are_gone_take_no_more_than_a_fixed_amount_of_memory() -> None:
+    size = 1024 * 1024
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(32):
+            assert user_of(objects.a_gpu_pod(labels={"notes": f"{number:0{size}}"})) is not None
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 18 * size
+
+
 def test_what_eviction_would_cost_is_known() -> None:
     pod = objects.a_gpu_pod(
         owner=None, metadata={"deletionTimestamp": objects.AT}, spec={"volumes": [{"name": "v"}, {"emptyDir": {}}]}

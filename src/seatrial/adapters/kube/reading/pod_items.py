@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from sys import intern
-from typing import Final
+from sys import getsizeof, intern
+from typing import Final, TypeAlias
 
 from seatrial.adapters.kube.reading.items import (
     DRIVER_CONTAINER,
@@ -46,6 +45,10 @@ NAME_MAX: Final = 253
 """Of an annotation that names a group or a limit, so much is kept: no name in Kubernetes is longer."""
 UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
 """Why a container waits when all is well."""
+LABELS_SIZE_MAX: Final = 16 * 1024 * 1024
+"""In bytes: tens of thousands of sets such as jobs have, or a few of the largest that a pod may carry."""
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection[str] = ()) -> PodItem | None:
@@ -410,14 +413,36 @@ def _deploy_label(pod: kinds.Pod) -> str:
     return next((intern(key) for key in sorted(pod.spec.node_selector) if key.startswith(keys.DEPLOY_PREFIX)), "")
 
 
-def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return _shared(tuple(sorted((intern(key), intern(value)) for key, value in labels.items())))
+def _labels(labels: Mapping[str, str]) -> Labels:
+    return _shared.like(tuple(sorted((intern(key), intern(value)) for key, value in labels.items())))
 
 
-@lru_cache(maxsize=8192)
-def _shared(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """The first tuple equal to this one: the pods of one job all have the same labels."""
-    return labels
+class Shared:
+    """Sets of labels, each kept once: the pods of one job all have the same. Bounded by size, since tenants write them.
+
+    When it is full it begins again with nothing, which costs some memory twice and changes no answer.
+    """
+
+    def __init__(self) -> None:
+        self._sets: dict[Labels, Labels] = {}
+        self._size = 0  # in bytes, as if the sets shared no text
+
+    def like(self, labels: Labels) -> Labels:
+        """The first set equal to this one."""
+        held = self._sets.get(labels)
+        if held is not None:
+            return held
+        size = getsizeof(labels) + sum(getsizeof(pair) + sum(map(getsizeof, pair)) for pair in labels)
+        if size > LABELS_SIZE_MAX:
+            return labels
+        if self._size + size > LABELS_SIZE_MAX:
+            self._sets, self._size = {}, 0
+        self._sets[labels] = labels
+        self._size += size
+        return labels
+
+
+_shared = Shared()
 
 
 def _is_ready(pod: kinds.Pod) -> bool:
