@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.text.names import dns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployer:
@@ -105,6 +107,9 @@ FOLLOWING: Final[Mapping[str, Following]] = {
     ),
 }
 
+HOMES: Final = frozenset({"argocd", "openshift-gitops", "flux-system"})
+"""The namespaces of the engines themselves: what lies there was put there by those who run them."""
+
 TRACKING: Final = "argocd.argoproj.io/tracking-id"
 INSTANCE: Final = "app.kubernetes.io/instance"
 """How Argo CD marks what it applies: by annotation, or by label where it was set up so before it had the other."""
@@ -153,7 +158,7 @@ class Follower:
 
     def has_marked(self, mark: Mark) -> bool:
         """Whether this is the follower that a mark names; an Application is named without its namespace, mostly."""
-        return mark.kind == self.kind and mark.name == self.name and mark.namespace in ("", self.namespace)
+        return (mark.kind, mark.name) == (self.kind, self.name) and mark.namespace in ("", self.namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,14 +173,14 @@ class Mark:
 def marks_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[Mark, ...]:
     """Who applies an object, by what is written on it; the surest first."""
     found = [
-        Mark(kind=kind, name=labels[f"{row.label}name"], namespace=labels.get(f"{row.label}namespace", ""))
+        Mark(kind=kind, name=name, namespace=dns(labels.get(f"{row.label}namespace", "")))
         for kind, row in FOLLOWING.items()
-        if row.label and labels.get(f"{row.label}name")
+        if row.label and (name := dns(labels.get(f"{row.label}name", "")))
     ]
     tracked = annotations.get(TRACKING, "").partition(":")[0] or labels.get(INSTANCE, "")
-    if tracked:
-        namespace, _, name = tracked.rpartition("_")  # no name of an object has an underscore
-        found.append(Mark(kind="Application", name=name, namespace=namespace))
+    namespace, _, name = tracked.rpartition("_")  # no name of an object has an underscore
+    if dns(name):
+        found.append(Mark(kind="Application", name=name, namespace=dns(namespace)))
     return tuple(found)
 
 
