@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.text.commands import filled
 from seatrial.core.text.names import dns
 
 
@@ -138,23 +139,26 @@ class Follower:
     @property
     def look(self) -> str:
         """How to have it look at once."""
-        return FOLLOWING[self.kind].look.format(name=self.name, namespace=self.namespace)
+        return self._said(FOLLOWING[self.kind].look)
 
     @property
     def restore(self) -> str:
         """How to have it put back what Git says."""
-        return FOLLOWING[self.kind].restore.format(name=self.name, namespace=self.namespace)
+        return self._said(FOLLOWING[self.kind].restore)
 
     @property
     def mend(self) -> str:
         """How to have it try again."""
-        return FOLLOWING[self.kind].mend.format(name=self.name, look=self.look)
+        return self._said(FOLLOWING[self.kind].mend)
 
     @property
     def resume(self) -> str:
         """How to have it follow again."""
-        said = FOLLOWING[self.kind].resume.get(self.stop, "") if self.stop is not None else ""
-        return said.format(name=self.name, namespace=self.namespace)
+        return self._said(FOLLOWING[self.kind].resume.get(self.stop, "")) if self.stop is not None else ""
+
+    def _said(self, text: str) -> str:
+        look = "" if text is FOLLOWING[self.kind].look else self.look
+        return filled(text, {"name": self.name, "namespace": self.namespace, "look": look})
 
     def has_marked(self, mark: Mark) -> bool:
         """Whether this is the follower that a mark names; an Application is named without its namespace, mostly."""
