@@ -146,8 +146,6 @@ class Keeper:
             pass  # somebody published it before us; the resource will be seen to carry it
         except MemoryError:
             raise
-        except MemoryError:
-            raise
         except Exception as err:  # noqa: BLE001  others push what is read here
             return Outcome(action=act, result=Result.FAILED, detail=_why(err))
         return Outcome(action=act, result=Result.DONE)
@@ -170,8 +168,6 @@ class Keeper:
         at = self._now()
         try:
             facts = replace(await home.look(at), seen_at=at, every_seconds=self._settings.look_seconds)
-        except MemoryError:
-            raise
         except MemoryError:
             raise
         except Exception as err:  # noqa: BLE001  as above

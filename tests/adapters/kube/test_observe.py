@@ -878,7 +878,7 @@ async def test_what_brings_repositories_into_the_cluster_is_seen_in_a_fixed_orde
 async def test_a_campaign_sees_which_release_of_an_operator_runs() -> None:
     kinds = campaigning()
     labels = {"app.kubernetes.io/name": "gpu-operator", "helm.sh/chart": "gpu-operator-v25.10.0"}
-    metadata = {"name": "gpu-operator", "namespace": "nvidia", "labels": labels, "resourceVersion": "9"}
+    metadata = {"name": "gpu-operator", "namespace": objects.NAMESPACE, "labels": labels, "resourceVersion": "9"}
     kinds.lists[keys.DEPLOYMENTS] = [{"metadata": metadata, "status": {"replicas": 1, "updatedReplicas": 1}}]
     async with observing(kinds) as observer:
         seen = await until(observer, lambda seen: bool(seen.operator.releases))

@@ -17,6 +17,7 @@ from seatrial.app.rollout import picking, wishing
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.model.gates.attested import Said
 from seatrial.core.model.instants import Instant
+from seatrial.core.text.commands import filled
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -81,7 +82,7 @@ def wish_of(rollout: Rollout, asked: Attested, by: str, now: Instant) -> Wish:
     follows = "The rollout will be undone." if asked.verdict == Said.BAD else f"It counts until {until}."
     return Wish(
         said=f"{rollout.name}: {who} says {asked.verdict} for {asked.gate} on {whom}. {follows} "
-        f"{wishing.WATCH.format(name=rollout.name)}",
+        f"{filled(wishing.WATCH, {'name': rollout.name})}",
         spec={"approvals": {"attested": [*others, word]}},
     )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
@@ -106,7 +107,7 @@ def _turns(each: Rollout) -> Iterable[tuple[str, ...]]:
             each.target,
             DELETING,
             "",
-            f"ask what it waits for: `seatrial why {each.name}`",
+            f"ask what it waits for: `seatrial why {quote(each.name)}`",
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
+from shlex import quote
 from typing import Final, assert_never
 
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
@@ -370,7 +371,7 @@ def _unattested(view: View, results: Iterable[GateResult], name: str, until: Ins
         asks=gate.attest.asks if gate.attest is not None else "",
         reason=silent[0].detail,
         # Where others have been spoken of, the word is about one of those who have not.
-        whom="" if len(silent) == len(view.record.canaries) else f" --node {silent[0].node}",
+        whom="" if len(silent) == len(view.record.canaries) else f" --node {quote(silent[0].node)}",
         until=until if until is not None else limit_at if limit_at > view.now else None,
     )
 

@@ -184,7 +184,7 @@ class KubeObserver(FleetObserver):
                 self._on_fault(str(error))
         if any(component in CHARTS for component in intent.target.components):
             self.streams.open(table.OLM)
-        operator = releasing.with_releases(seen.operator, lambda row: self.streams[row].store)
+        operator = releasing.with_releases(seen.operator, lambda row: self.streams[row].store, self.streams.where)
         seen = replace(seen, operator=operator)
         if self._rights is not None:
             self._rights.want_for(intent, seen)

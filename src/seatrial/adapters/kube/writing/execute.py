@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from shlex import quote
 from typing import Protocol, TypeAlias, assert_never
 
 from seatrial.adapters.kube.api import errors
@@ -197,7 +198,9 @@ class KubeCluster:
         outcome = _joined(action, noes)
         if not barred:
             return outcome
-        grant = f"grant it with `seatrial manifests rbac --checkpoint-namespace {barred}`, or checkpointNamespaces"
+        grant = (
+            f"grant it with `seatrial manifests rbac --checkpoint-namespace {quote(barred)}`, or checkpointNamespaces"
+        )
         return replace(
             outcome, detail=f"jobs in {barred} may not be asked to save their work; {grant}: {outcome.detail}"
         )
