@@ -12,7 +12,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.default_suite import chosen, with_suite
-from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.gates.suite import SUITE, WHOLE, LeftOut, Suite
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
@@ -25,6 +25,7 @@ from tests.builders import (
     a_campaign,
     a_campaign_record,
     a_done_node,
+    a_measurement,
     a_node,
     a_snapshot,
     a_source,
@@ -150,6 +151,21 @@ def test_each_canary_is_asked_what_it_can_show_on_as_many_gpus_as_it_had() -> No
     asked = {(probe.node, probe.gate.name): probe.gate.gpus for probe in probes}
     # One that wants all GPUs after the other: they would wait for each other, and the limit of each counts.
     assert asked == {("n1", "smoke-train"): 8, ("n1", "rdma"): 0, ("n2", "smoke-train"): 1, ("n2", "rdma"): 0}
+
+
+def test_gates_for_some_gpus_of_a_node_take_turns_since_their_limits_count_while_they_queue() -> None:
+    gates = (Gate(name="copy", image="example.com/copy:1", gpus=1), Gate(name="train", image="example.com/t:1", gpus=8))
+    intent = an_intent(campaign=a_campaign(gates=(*gates, Gate(name="links", image="example.com/links:1", gpus=0))))
+    seen = gating()
+
+    def asked() -> set[tuple[str, str]]:
+        known = replace(seen, rollout=replace(seen.rollout, campaign=written(seen, intent)))
+        probes = (act for act in decide(known, intent, NOW).actions if isinstance(act, StartProbe))
+        return {(probe.node, probe.gate.name) for probe in probes}
+
+    assert asked() == {("n1", "copy"), ("n2", "copy"), ("n1", "links"), ("n2", "links")}
+    seen = replace(seen, measurements=(a_measurement(gate="copy", node="n2"),))
+    assert asked() == {("n1", "copy"), ("n2", "train"), ("n1", "links"), ("n2", "links")}
 
 
 def test_the_next_gate_is_asked_when_the_one_before_it_has_answered() -> None:

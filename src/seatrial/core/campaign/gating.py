@@ -381,7 +381,7 @@ def _running(view: View, looked: baking.Round) -> Hold:
         return turned_down
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     gates = view.campaign.gates
-    in_turn = sum(gate.timeout_seconds for gate in gates if gate.all_gpus)
+    in_turn = sum(gate.timeout_seconds for gate in gates if gate.wants_gpus)
     seconds = TRIES_MAX * max((in_turn, *(gate.timeout_seconds for gate in gates)))
     latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
     until = looked.again_at or (latest if latest > view.now else None)
