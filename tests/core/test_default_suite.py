@@ -12,7 +12,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.default_suite import chosen, with_suite
-from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.gates.suite import SUITE, WHOLE, LeftOut, Suite
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
@@ -171,9 +171,7 @@ def test_gates_for_some_gpus_of_a_node_take_turns_since_their_limits_count_while
 def test_the_next_gate_is_asked_when_the_one_before_it_has_answered() -> None:
     seen = gating(LeftOut(gate="multi-gpu", node="n2", why="n2 has one GPU"))
     for name in ("smoke-train", "smoke-infer", "gpu-errors"):
-        measured = [
-            Measurement(gate=name, node=node, round=1, attempt=1, verdict=GateVerdict.PASSED) for node in ("n1", "n2")
-        ]
+        measured = [a_measurement(gate=name, node=node) for node in ("n1", "n2")]
         seen = replace(seen, measurements=(*seen.measurements, *measured))
     seen = replace(seen, rollout=replace(seen.rollout, campaign=written(seen, silent(""))))
     probes = [act for act in decide(seen, silent(""), NOW).actions if isinstance(act, StartProbe)]

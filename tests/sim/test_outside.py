@@ -360,6 +360,14 @@ def test_driver_managers_are_switched_off_with_the_version_and_on_again_on_the_w
     assert drivers(world) == [OLD.version] * 4
 
 
+def test_a_canary_whose_kernel_still_has_another_driver_is_taken_back_though_every_figure_is_right() -> None:
+    world = a_world(POLICY, gate_fates={"smoke": GateFate(loaded="580.159.04")})
+    play(world)
+    assert phases(world) == [*FORWARD[:-1], *BACK]
+    assert world.rollout.campaign is not None
+    assert f"NVML reports driver 580.159.04, and {NEW.version} has to be proven" in world.rollout.campaign.why
+
+
 @pytest.mark.parametrize("via", [Via.DIRECT, Via.GIT])
 def test_a_canary_whose_first_gate_fails_is_never_open_on_the_new_driver(via: Via) -> None:
     slow = GateFate(fails_on=NEW.version, detail="3 % slower")

@@ -108,6 +108,8 @@ class GateFate:
     """By how much a figure differs from round to round and from node to node, as a share of it at most."""
     fails_at: frozenset[str] = frozenset()
     """The nodes on which it always fails."""
+    loaded: str = ""
+    """The driver that the kernel has, where it is another than that of the driver pod."""
 
 
 NOTHING_SAID: Final = PolicyWish()
@@ -487,7 +489,7 @@ def _judged(measurement: Measurement, running: tuple[str, ...], fate: GateFate) 
         Figure(name=name, value=value * _seen_of(fate, name, measurement), node=node, at=0.0, unit=unit)
         for name, value in fate.figures.get(running[0], {}).items()
     )
-    return replace(measurement, verdict=GateVerdict.PASSED, figures=figures)
+    return replace(measurement, verdict=GateVerdict.PASSED, figures=figures, drivers=(fate.loaded or running[0],))
 
 
 def _seen_of(fate: GateFate, name: str, measurement: Measurement) -> float:
