@@ -133,6 +133,16 @@ def test_a_canary_whose_gate_failed_stays_closed_until_the_old_driver_is_wanted_
     assert f"stays cordoned until it runs {OLD.version} again" in sentence(held, NOW)
 
 
+def test_a_gate_that_another_ones_failure_overtakes_is_not_pending_for_ever() -> None:
+    other = replace(SMOKE, name="copy")
+    seen = at(RolloutPhase.GATING, record=GATING, measurements=(a_measurement(GateVerdict.FAILED, detail="slow"),))
+    going = written(decided(seen, an_intent(campaign=a_campaign(gates=(SMOKE, other)))))
+    assert going.phase is RolloutPhase.REVERTING
+    said = {each.gate: (each.verdict, each.detail) for each in going.gates}
+    assert said["smoke"][0] is GateVerdict.FAILED
+    assert said["copy"] == (GateVerdict.UNKNOWN, "not measured: the rollout was undone first")
+
+
 def test_a_canary_whose_old_driver_is_back_and_proven_is_opened_on_the_way_back() -> None:
     back = closed_canary(driver=a_driver("n1"), validator=proving(), wanted=OLD)
     going = at(RolloutPhase.REVERTING, back, a_node("n2", wanted=OLD), record=GATING | {"gates": (FAILED,)})
