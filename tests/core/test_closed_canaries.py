@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.of_campaigns import EndProbe, StartProbe
 from seatrial.core.actions.on_nodes import Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
@@ -15,7 +16,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.closed import kept_closed
-from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import PREPULL, READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod
@@ -141,6 +142,22 @@ def test_a_gate_that_another_ones_failure_overtakes_is_not_pending_for_ever() ->
     said = {each.gate: (each.verdict, each.detail) for each in going.gates}
     assert said["smoke"][0] is GateVerdict.FAILED
     assert said["copy"] == (GateVerdict.UNKNOWN, "not measured: the rollout was undone first")
+
+
+def test_gates_that_have_not_answered_are_ended_on_the_way_back() -> None:
+    waits = a_measurement(GateVerdict.PENDING, gate="copy", job="gates/gate-copy")
+    pulls = a_measurement(GateVerdict.PENDING, gate=PREPULL)
+    going = at(RolloutPhase.REVERTING, record=GATING, measurements=(a_measurement(GateVerdict.FAILED), waits, pulls))
+    assert [act for act in decided(going).actions if isinstance(act, EndProbe)] == [
+        EndProbe(rollout="spring", gate="copy", node="n1", round=1, attempt=1, job="gates/gate-copy")
+    ]
+
+
+def test_a_gate_that_cannot_be_ended_does_not_keep_the_nodes_waiting() -> None:
+    waits = a_measurement(GateVerdict.PENDING, gate="copy", job="gates/gate-copy")
+    subject = "rollout/spring/gate/copy/n1"
+    going = at(RolloutPhase.REVERTING, record=GATING, measurements=(waits,), busy={subject: None})
+    assert any(isinstance(act, Publish) for act in decided(going).actions)
 
 
 def test_a_canary_whose_old_driver_is_back_and_proven_is_opened_on_the_way_back() -> None:

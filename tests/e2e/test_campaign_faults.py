@@ -138,6 +138,21 @@ def test_a_tenant_that_waits_for_the_canary_never_runs_on_a_driver_whose_gate_fa
     stage.plane.kubectl("delete", "deployment", "--all", "-n", tenant.namespace, "--cascade=foreground")
 
 
+def test_a_gate_that_still_runs_when_another_fails_is_ended_and_status_says_so(stage: LightStage) -> None:
+    asked = [*ONE_GATE, {"name": "links", "image": "example.invalid/links:1", "gpus": 0, "timeoutSeconds": 3600}]
+
+    def answer(run: gate_runs.Run) -> str | None:
+        return "3 % slower" if run.gate == "smoke" else None
+
+    with gate_runs.GateRuns(stage.plane, namespace="seatrial", answer=answer):
+        stage.begin("overtaken", gates=asked)
+        stage.wait_phase("Reverted")
+    (links,) = (each for each in stage.campaign()["gates"] if each["gate"] == "links")
+    assert (links["verdict"], links["detail"]) == ("unknown", "not measured: the rollout was undone first")
+    chosen = ("-l", f"{keys.GATE_KEY}=links,{keys.ROLLOUT_LABEL}=overtaken")
+    assert stage.plane.get("jobs", "-n", "seatrial", *chosen)["items"] == []
+
+
 def came(stage: LightStage, tenant: Workload) -> list[PodMoment]:
     """The pods of a tenant that had a node since the story began, moment by moment."""
     since = stage.history.moments[stage.seen_before :]
