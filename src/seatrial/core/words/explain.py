@@ -64,6 +64,10 @@ UNDO: Final = "; or raise limits.maxFailed; or go back with `seatrial rollout ab
 UNDO_MARKED: Final = f"{UNDO}, which marks the entry bad"
 """What else there is to do where a campaign stops, and what that does to the matrix."""
 
+CLOSED: Final = "its gates have passed: they need its GPUs free"
+CLOSED_BACK: Final = "it runs {} again, since its gates have not passed on this driver"
+"""What a canary waits for that stays cordoned: forward, and on the way back."""
+
 FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; none was force-deleted",
     FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; no pod was force-deleted",
@@ -103,6 +107,7 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "silent_text": (),
     "by_text": (),
     "scope_text": (),
+    "closed_text": (),
     "namespace_text": (),
     "job_step": (),
     "otherwise_step": (),
@@ -227,6 +232,8 @@ def _fill(text: str, held: Hold) -> str:
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
+    back = params.get("back", "")
+    params["closed_text"] = CLOSED_BACK.format(back) if back else CLOSED
     params["namespace_text"] = f"namespace {params['namespace']}" if params.get("namespace") else "its namespace"
     if params.get("resource") == ANY:
         params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets"}

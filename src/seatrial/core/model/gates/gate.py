@@ -175,6 +175,8 @@ class Measurement:
     """What it said; for a failure the evidence, and for one that is pending why its pod is not let in."""
     figures: tuple[Figure, ...] = ()
     unmeasured: tuple[Unmeasured, ...] = ()
+    drivers: tuple[str, ...] = ()
+    """The driver that is loaded, by the report of each of its pods; an empty text where one does not say."""
     kept_out_of: str = ""
     """The namespace that does not let its pod in, where that is so."""
     gang: tuple[str, ...] = ()

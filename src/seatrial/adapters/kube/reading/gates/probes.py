@@ -299,6 +299,7 @@ def measurement_of(
     if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
     report = _report(pod for pod in told if not pod.index)  # of a gang the first one's: it stands for all
+    drivers = tuple(pod.report.driver if isinstance(pod.report, GateReport) else "" for pod in told)
     is_pending = verdict is GateVerdict.PENDING
     stuck = next((pod for pod in told if pod.is_stuck and not pod.is_unfit), None) if is_pending else None
     shown = stuck or next(iter(told), None)
@@ -311,6 +312,7 @@ def measurement_of(
         detail=detail[:DETAIL_MAX],
         figures=report.measured if report is not None else (),
         unmeasured=report.unknown if report is not None else (),
+        drivers=drivers if any(drivers) else (),
         kept_out_of=probe.metadata.namespace if is_pending and detail else "",
         gang=probe.gang,
         job=f"{probe.metadata.namespace}/{probe.metadata.name}" if is_pending else "",
