@@ -15,6 +15,7 @@ import yaml
 from seatrial import __version__, manifests
 from seatrial.adapters.forge.places import Kind
 from seatrial.adapters.git.authorities import Authorities
+from seatrial.cli.options import prometheus_of
 from seatrial.cli.run import controller
 from seatrial.controller.forges import Forges
 from seatrial_lab.image import recipe
@@ -342,6 +343,20 @@ def test_a_prometheus_is_asked_with_a_login_and_an_authority_that_are_mounted() 
     volumes = {each["name"]: each for each in spec["spec"]["volumes"]}
     assert volumes["prometheus"]["secret"]["secretName"] == "monitor"
     assert volumes["prometheus-authority"]["configMap"]["name"] == "ca"
+
+
+@pytest.mark.parametrize(
+    ("said", "matchers"),
+    [((), 'namespace="drivers"'), (('prometheus.matchers=job="dcgm"',), 'job="dcgm"')],
+    ids=["the operator's namespace", "what the chart says"],
+)
+def test_only_series_with_the_labels_that_count_are_asked_for(said: tuple[str, ...], matchers: str) -> None:
+    values = ("prometheus.url=http://prometheus:9090", "operatorNamespace=drivers", *said)
+    deployment = one(rendered(*values), "Deployment", "seatrial-controller")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    place = prometheus_of(parsed(container["args"]))
+    assert place is not None
+    assert place.matchers == matchers
 
 
 def test_where_no_prometheus_is_named_nobody_is_asked() -> None:

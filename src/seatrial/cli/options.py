@@ -51,6 +51,13 @@ def add_prometheus(parser: argparse.ArgumentParser, text: str) -> None:
         help="the certificates that its own has to be signed by (the system's)",
     )
     login.add_argument(
+        "--prometheus-matchers",
+        default="",
+        metavar="MATCHERS",
+        help='which series count, as in PromQL between braces, such as job="nvidia-dcgm-exporter" (those with '
+        "the label namespace of -n)",
+    )
+    login.add_argument(
         "--prometheus-node-label", default="", metavar="LABEL", help="the label that names the node, where several do"
     )
 
@@ -61,7 +68,10 @@ def prometheus_of(args: argparse.Namespace) -> Place | None:
 
     if not args.prometheus:
         return None
-    return Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority)
+    matchers = args.prometheus_matchers or f'namespace="{args.namespace}"'
+    return Place.read(
+        args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority, matchers=matchers
+    )
 
 
 def cluster_of(args: argparse.Namespace) -> Cluster:
