@@ -23,6 +23,9 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
     parser.add_argument(
         "-n", "--namespace", default="gpu-operator", metavar="NAMESPACE", help="where the drivers run (gpu-operator)"
     )
+    rarely(parser).add_argument(
+        "--lease-namespace", default="seatrial", metavar="NAMESPACE", help="where the controller's lease is (seatrial)"
+    )
     if has_rollout:
         parser.add_argument("--rollout", default="", metavar="ROLLOUT", help="which GPURollout, when there are several")
 
@@ -80,6 +83,7 @@ def cluster_of(args: argparse.Namespace) -> Cluster:
         kubeconfig=args.kubeconfig,
         context=args.context,
         namespace=args.namespace,
+        lease_namespace=args.lease_namespace,
         snapshot=getattr(args, "snapshot", None),
         environ=os.environ,
     )

@@ -46,9 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     rare = rarely(parser)
     rare.add_argument(
-        "--lease-namespace", default="seatrial", metavar="NAMESPACE", help="where the lease lives (seatrial)"
-    )
-    rare.add_argument(
         "--lease-seconds",
         type=_seconds,
         default=15,
