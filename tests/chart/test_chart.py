@@ -345,6 +345,21 @@ def test_a_prometheus_is_asked_with_a_login_and_an_authority_that_are_mounted() 
     assert volumes["prometheus-authority"]["configMap"]["name"] == "ca"
 
 
+def test_what_gates_and_scratch_files_may_take_is_limited() -> None:
+    values = ("gates.limits.memory=128Gi", "scratch.sizeLimit=1Gi")
+    spec = one(rendered(*values), "Deployment", "seatrial-controller")["spec"]["template"]["spec"]
+    assert dict(parsed(spec["containers"][0]["args"]).gates_limit) == {"memory": "128Gi"}
+    assert {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}} in spec["volumes"]
+
+
+def test_every_scratch_volume_of_the_chart_has_a_size() -> None:
+    for each in rendered("audit.enabled=true"):
+        spec = each.get("spec") or {}
+        template = spec.get("jobTemplate", {"spec": spec})["spec"].get("template") or {}
+        for volume in (template.get("spec") or {}).get("volumes") or ():
+            assert volume.get("emptyDir") != {}, each["metadata"]["name"]
+
+
 @pytest.mark.parametrize(
     ("said", "matchers"),
     [((), 'namespace="drivers"'), (('prometheus.matchers=job="dcgm"',), 'job="dcgm"')],
