@@ -80,10 +80,10 @@ FIELDS: Final = ("f:spec", "f:driver", "f:version", "f:unschedulable", "f:upgrad
 _CHOOSERS: Final = frozenset({"nodeSelector", "selector", "matchLabels"})
 _CHOOSING_TEXTS: Final = frozenset({"podSelector", "label"})
 _MAPS: Final = frozenset({"labels", *_CHOOSERS})
-_AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "requests"})
+AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "requests"})
 _ARGUMENTS: Final = frozenset({"command", "args"})
 _ADDRESSES: Final = frozenset({"url", "webhook"})
-_TEXTS: Final = frozenset(
+TEXTS: Final = frozenset(
     {
         "abort",
         "asks",
@@ -145,7 +145,7 @@ class Allowed:
             return {name: self._value(value) for name, value in found.items() if self.label(name)}
         if key == "annotations":
             return {name: self._annotation(name, value) for name, value in found.items() if self.annotation(name)}
-        if key in _AMOUNTS:
+        if key in AMOUNTS:
             return {name: value for name, value in found.items() if name.startswith(RESOURCE_PREFIX)}
         if key == "fieldsV1" or key in FIELDS:
             return {name: self.told(value, name) for name, value in found.items() if name in FIELDS}
@@ -163,7 +163,7 @@ class Allowed:
             return _place(text)
         if key in _TITLES:
             return text[:_TITLE_MAX]
-        return text if key not in _TEXTS and _is_name(text) else self.words.told(text)
+        return text if key not in TEXTS and _is_name(text) else self.words.told(text)
 
     def _value(self, value: Any) -> Any:
         return value if isinstance(value, str) and len(value) <= _NAME_MAX else LEFT_OUT
