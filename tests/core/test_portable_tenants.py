@@ -12,6 +12,7 @@ from seatrial.core.survey.portable import telling
 from seatrial.core.survey.portable.recorded import LogOf, Recorded
 
 MARK: Final = "zqx"
+ROLLOUTS: Final = "/apis/seatrial.dev/v1alpha1/gpurollouts"
 VOCABULARY: Final = vocabulary.texts()
 NODE: Final = "gpu-7.corp.example"
 TIME, UID = "2026-09-01T00:00:00Z", "13814fe1-44c6-4daa-a4e8-1e9add1e2811"
@@ -78,12 +79,13 @@ def a_pod(namespace: str) -> dict[str, Any]:
     return found
 
 
-def anonymous(*pods: dict[str, Any], logs: dict[LogOf, str] | None = None) -> Recorded:
+def anonymous(*pods: dict[str, Any], logs: dict[LogOf, str] | None = None, selector: str = "") -> Recorded:
     node = {"metadata": {"name": NODE, "labels": {"nvidia.com/gpu.product": "NVIDIA-H200"}}}
+    rollout = {"metadata": {"name": "spring"}, "spec": {"drain": {"podSelector": selector}}}
     found = Recorded(
         taken_at=0.0,
         namespace="gpu-operator",
-        lists={"/api/v1/nodes": [node], "/api/v1/pods": list(pods)},
+        lists={"/api/v1/nodes": [node], "/api/v1/pods": list(pods), ROLLOUTS: [rollout]},
         logs=dict(logs or {}),
     )
     return telling.renamed(telling.told(found, VOCABULARY), VOCABULARY)
@@ -144,6 +146,13 @@ def test_what_a_diagnosis_rests_on_is_kept_and_one_word_is_one_number() -> None:
     assert [each["metadata"]["labels"]["app"] for each in anonymous(pod, again).lists["/api/v1/pods"]] == [
         told["metadata"]["labels"]["app"]
     ] * 2
+
+
+def test_labels_that_a_rollout_chooses_by_still_choose() -> None:
+    pod = a_pod("llm")
+    pod["metadata"]["labels"] = {"team": "llm", "stage": "secret"}
+    (told,) = anonymous(pod, selector="team=llm").lists["/api/v1/pods"]
+    assert told["metadata"]["labels"] == {"team": "llm"}
 
 
 @pytest.mark.parametrize("namespace", ["gpu-operator", "nvidia-network-operator", "kube-system"])

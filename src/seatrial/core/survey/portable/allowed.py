@@ -215,24 +215,29 @@ def _place(address: str) -> str:
 
 def chosen_by(objects: Iterable[Any]) -> frozenset[str]:
     """The keys of labels that selectors in these objects name."""
-    return frozenset(key for each in objects for key in _keys_of(each))
+    return frozenset(key for each in objects for key, _ in _terms_of(each))
 
 
-def _keys_of(value: Any) -> Iterator[str]:
+def chosen_values(objects: Iterable[Any]) -> frozenset[str]:
+    """The values of labels that they name."""
+    return frozenset(value for each in objects for _, values in _terms_of(each) for value in values)
+
+
+def _terms_of(value: Any) -> Iterator[tuple[str, Iterable[str]]]:
     if isinstance(value, dict):
         for name, inner in value.items():
             if name in _CHOOSERS and isinstance(inner, dict):
-                yield from inner
+                yield from ((key, (wanted,) if isinstance(wanted, str) else ()) for key, wanted in inner.items())
             elif name in _CHOOSING_TEXTS and isinstance(inner, str):
                 yield from _named(inner)
-            yield from _keys_of(inner)
+            yield from _terms_of(inner)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _keys_of(each)
+            yield from _terms_of(each)
 
 
-def _named(text: str) -> Iterator[str]:
+def _named(text: str) -> Iterator[tuple[str, Iterable[str]]]:
     try:
-        yield from (term.key for term in Selector.parse(text).terms)
+        yield from ((term.key, term.values) for term in Selector.parse(text).terms)
     except ValueError:
         return

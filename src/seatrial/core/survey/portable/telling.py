@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from seatrial.core.survey.portable.allowed import TEXTS, Allowed, chosen_by
+from seatrial.core.survey.portable.allowed import TEXTS, Allowed, chosen_by, chosen_values
 from seatrial.core.survey.portable.recorded import LogOf, Recorded
 from seatrial.core.survey.portable.renaming import NODES, Renaming, is_tenants, renaming_of
 from seatrial.core.survey.portable.tenants import Tenants, node_labels
@@ -42,9 +42,11 @@ def renamed(found: Recorded, vocabulary: Iterable[str]) -> Recorded:
     objects = [each for listed in found.lists.values() for each in listed]
     stacks = [each for each in objects if not is_tenants(each, found.namespace)]
     words = Words(vocabulary, (*_names(stacks), *names.new))
-    choosing = (each for path, listed in found.lists.items() if path.endswith(CHOOSERS) for each in listed)
+    choosing = [each for path, listed in found.lists.items() if path.endswith(CHOOSERS) for each in listed]
     keys, values = node_labels(each for path, listed in found.lists.items() if path.endswith(NODES) for each in listed)
-    tenants = Tenants(names=names, words=words, keys=keys | chosen_by(choosing), values=values)
+    tenants = Tenants(
+        names=names, words=words, keys=keys | chosen_by(choosing), values=values | chosen_values(choosing)
+    )
 
     def anew(each: Mapping[str, Any]) -> Mapping[str, Any]:
         found_anew: Mapping[str, Any] = (

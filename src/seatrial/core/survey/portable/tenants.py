@@ -56,7 +56,7 @@ class Tenants:
     keys: frozenset[str]
     """Labels of nodes, and those that somebody chooses by."""
     values: frozenset[str]
-    """What nodes have as labels: it is in the file anyway."""
+    """What nodes have as labels, and what somebody chooses by: it is in the file anyway."""
     numbers: dict[str, str] = field(default_factory=dict)
 
     def told(self, value: Any, key: str = "") -> Any:
