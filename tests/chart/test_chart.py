@@ -15,6 +15,7 @@ import yaml
 from seatrial import __version__, manifests
 from seatrial.adapters.forge.places import Kind
 from seatrial.adapters.git.authorities import Authorities
+from seatrial.cli.options import prometheus_of
 from seatrial.cli.run import controller
 from seatrial.controller.forges import Forges
 from seatrial_lab.image import recipe
@@ -342,6 +343,35 @@ def test_a_prometheus_is_asked_with_a_login_and_an_authority_that_are_mounted() 
     volumes = {each["name"]: each for each in spec["spec"]["volumes"]}
     assert volumes["prometheus"]["secret"]["secretName"] == "monitor"
     assert volumes["prometheus-authority"]["configMap"]["name"] == "ca"
+
+
+def test_what_gates_and_scratch_files_may_take_is_limited() -> None:
+    values = ("gates.limits.memory=128Gi", "scratch.sizeLimit=1Gi")
+    spec = one(rendered(*values), "Deployment", "seatrial-controller")["spec"]["template"]["spec"]
+    assert dict(parsed(spec["containers"][0]["args"]).gates_limit) == {"memory": "128Gi"}
+    assert {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}} in spec["volumes"]
+
+
+def test_every_scratch_volume_of_the_chart_has_a_size() -> None:
+    for each in rendered("audit.enabled=true"):
+        spec = each.get("spec") or {}
+        template = spec.get("jobTemplate", {"spec": spec})["spec"].get("template") or {}
+        for volume in (template.get("spec") or {}).get("volumes") or ():
+            assert volume.get("emptyDir") != {}, each["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("said", "matchers"),
+    [((), 'namespace="drivers"'), (('prometheus.matchers=job="dcgm"',), 'job="dcgm"')],
+    ids=["the operator's namespace", "what the chart says"],
+)
+def test_only_series_with_the_labels_that_count_are_asked_for(said: tuple[str, ...], matchers: str) -> None:
+    values = ("prometheus.url=http://prometheus:9090", "operatorNamespace=drivers", *said)
+    deployment = one(rendered(*values), "Deployment", "seatrial-controller")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    place = prometheus_of(parsed(container["args"]))
+    assert place is not None
+    assert place.matchers == matchers
 
 
 def test_where_no_prometheus_is_named_nobody_is_asked() -> None:

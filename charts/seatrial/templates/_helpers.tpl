@@ -48,6 +48,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- if .scrapeSeconds }}
 - --prometheus-scrape-seconds={{ int .scrapeSeconds }}
 {{- end }}
+{{- if .matchers }}
+- {{ printf "--prometheus-matchers=%s" .matchers | quote }}
+{{- end }}
 {{- if .nodeLabel }}
 - --prometheus-node-label={{ .nodeLabel }}
 {{- end }}

@@ -134,7 +134,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     async with cluster.client() as client:
         made = await fields.made_of(client, resource)
         rollout = msgspec.convert(made, models.Rollout)
-        leader = await leader_of(client)
+        leader = await leader_of(client, cluster.lease_namespace)
         # Whether operands roll by themselves matters to who moves some, and only they need the right to see it.
         rows = (*table.FLEET, table.DAEMON_SETS) if len(rollout.spec.target) > 1 else table.FLEET
         brought = (row for each in governed_of(rollout) for row in table.BROUGHT.get(each, ()))
@@ -164,7 +164,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
 def _unled(rollout: str, leader: Leader | None, now: Instant) -> Told | None:
     from seatrial.core.deciding import leading
 
-    if leader is None or leader.is_leading(now):
+    if leader is None or leader.is_leading(now) or leader.is_doubtful(now):
         return None
     return leading.told(rollout, leader.holder, leader.heard_at)
 
