@@ -24,6 +24,7 @@ from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart import post
 from tests.chart.charts import CHART, NAMESPACE, helm, one
+from tests.chart.planes import a_rollout, charted, on
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
@@ -33,33 +34,8 @@ GATES = "seatrial-gates"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of its own, since the definition is the chart's here, with the chart in it."""
-    with ControlPlane.start(tmp_path_factory.mktemp("charted")) as plane:
-        for name in (NAMESPACE, "gpu-operator", "people", post.DRA):
-            plane.kubectl("create", "namespace", name)
-        plane.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
-        on(plane, "install", "seatrial", CHART, "--dry-run=server")
-        assert "/seatrial-" not in plane.kubectl("get", "clusterroles,namespaces", "-o", "name"), "it was a dry run"
-        on(plane, "install", "seatrial", CHART)
+    with charted(tmp_path_factory.mktemp("charted")) as plane:
         yield plane
-
-
-def on(plane: ControlPlane, *arguments: Any) -> str:
-    return helm(*arguments, "--namespace", NAMESPACE, "--kubeconfig", plane.kubeconfig)
-
-
-def a_rollout(name: str = "spring") -> dict[str, Any]:
-    return {
-        "apiVersion": "seatrial.dev/v1alpha1",
-        "kind": "GPURollout",
-        "metadata": {"name": name},
-        "spec": {
-            "target": {"driver": "580.105.08"},
-            "canary": {},
-            "after": "winter",
-            "approvals": {"manual": ["waves"]},
-        },
-    }
 
 
 def test_the_server_is_the_kubernetes_that_this_run_is_about_and_the_chart_passes_the_linter_for_it(
@@ -229,9 +205,9 @@ def approver(installed: ControlPlane) -> Approver:
 @pytest.mark.parametrize(
     "body",
     [
-        {"spec": {"approvals": {"approved": ["waves"]}}},
+        {"spec": {"approvals": {"approved": ["waves"]}, "said": [SAID | {"what": "approved waves"}]}},
         {"spec": {"paused": True}},
-        {"spec": {"paused": False}},
+        {"spec": {"paused": False, "said": [SAID | {"what": "resumed it"}]}},
         {"spec": {"approvals": {"attested": [WORD]}}},
         {"spec": {"paused": True, "said": [SAID]}},
     ],
@@ -254,7 +230,7 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
         ),
         (
             {"spec": {"paused": True, "said": [SAID, SAID | {"by": "bob"}]}},
-            "said in the name of whoever says it: by has to be system:serviceaccount:people:ann",
+            "said in your own name: by has to be system:serviceaccount:people:ann",
         ),
         ({"metadata": {"annotations": {"seatrial.dev/x": "y"}}}, "labels and annotations are not theirs"),
         ({"metadata": {"finalizers": ["example.com/mine"]}}, "finalizers"),

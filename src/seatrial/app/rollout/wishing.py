@@ -42,7 +42,7 @@ def resume(rollout: Rollout) -> Wish:
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
     said = f"{rollout.name} continues{at}. {WATCH.format(name=rollout.name)}"
-    return Wish(said=said, spec={"paused": False}, what="resumed it")
+    return Wish(said=said, spec={"paused": False}, what="resumed it", needs_name=True)
 
 
 def approve(rollout: Rollout, point: str) -> Wish:
@@ -60,6 +60,7 @@ def approve(rollout: Rollout, point: str) -> Wish:
         said=f"{rollout.name}: {point} is approved.{unasked} {WATCH.format(name=rollout.name)}",
         spec={"approvals": {"approved": [*approved, point]}},
         what=f"approved {point}",
+        needs_name=True,
     )
 
 
