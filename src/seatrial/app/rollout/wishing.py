@@ -44,7 +44,7 @@ def resume(rollout: Rollout) -> Wish:
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
     said = f"{rollout.name} continues{at}. {filled(WATCH, {'name': rollout.name})}"
-    return Wish(said=said, spec={"paused": False}, what="resumed it")
+    return Wish(said=said, spec={"paused": False}, what="resumed it", needs_name=True)
 
 
 def approve(rollout: Rollout, point: str) -> Wish:
@@ -62,6 +62,7 @@ def approve(rollout: Rollout, point: str) -> Wish:
         said=f"{rollout.name}: {point} is approved.{unasked} {filled(WATCH, {'name': rollout.name})}",
         spec={"approvals": {"approved": [*approved, point]}},
         what=f"approved {point}",
+        needs_name=True,
     )
 
 
