@@ -49,10 +49,8 @@ def a_rollout(name: str = "spring") -> dict[str, Any]:
     }
 
 
-def as_account(
-    plane: ControlPlane, account: str, path: str, body: Any, *, token: str = "", **how: Any
-) -> dict[str, Any]:
-    """Patch an object at once, as NAMESPACE/NAME with a token of its own: kubectl would want to read it first."""
+def client_of(plane: ControlPlane, account: str, token: str = "") -> Client:
+    """A client as NAMESPACE/NAME, with that token or one of its own."""
     namespace, name = account.split("/")
     token = token or plane.kubectl("create", "token", name, "-n", namespace).strip()
     kubeconfig = credentials.write_kubeconfig(
@@ -62,11 +60,16 @@ def as_account(
         user=name,
         token=token,
     )
+    return Client(configs.load_config(kubeconfig=str(kubeconfig), environ={}), user_agent="tests")
+
+
+def as_account(plane: ControlPlane, account: str, path: str, body: Any, *, token: str = "") -> dict[str, Any]:
+    """Patch an object at once, as NAMESPACE/NAME: kubectl would want to read it first."""
+    made = client_of(plane, account, token)
 
     async def patched() -> dict[str, Any]:
-        config = configs.load_config(kubeconfig=str(kubeconfig), environ={})
-        async with Client(config, user_agent="tests") as client:
-            found: dict[str, Any] = await client.patch(path, body, dict, kind=PatchKind.MERGE, **how)
+        async with made as client:
+            found: dict[str, Any] = await client.patch(path, body, dict, kind=PatchKind.MERGE)
             return found
 
     return asyncio.run(patched())

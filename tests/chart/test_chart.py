@@ -46,6 +46,8 @@ def test_the_chart_is_of_the_version_that_it_installs() -> None:
         "rbac-dra-sets",
         "rbac-network",
         "rbac-olm",
+        "rbac-releases",
+        "rbac-switched",
     ],
 )
 def test_what_the_chart_carries_is_what_the_command_prints(name: str) -> None:
@@ -77,8 +79,13 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         has_campaigns=True,
         has_audits=True,
         has_kueue=True,
+        has_releases=True,
+        has_machine_pools=True,
+        has_gitops=True,
+        holders=["HelmRelease/gpu/operator", "Application/argocd/gpu"],
         gates_namespace="seatrial-gates",
         checkpoint_namespaces=["train-a", "train-b"],
+        maintenance_namespaces=["ops"],
     )
     text = re.sub(r"namespace: seatrial\b(?!-)", f"namespace: {NAMESPACE}", text)
     asked = rendered(
@@ -87,6 +94,11 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         "draReroll=true",
         "checkpointNamespaces={train-a,train-b}",
         "features.campaigns=true",
+        "features.releases=true",
+        "features.machineConfigPools=true",
+        "features.gitops=true",
+        "releasesOf={HelmRelease/gpu/operator,Application/argocd/gpu}",
+        "maintenanceNamespaces={ops}",
         "audit.metricsEvery=15m",
         "kueue=true",
     )
@@ -109,11 +121,34 @@ def test_where_dra_plugins_run_is_said_to_whoever_plays_a_controller() -> None:
     ("feature", "roles"),
     [
         ("campaigns", {"seatrial-controller-campaign", "seatrial-controller-gates"}),
+        ("machineConfigPools", {"seatrial-controller-machine-pools"}),
+        ("gitops", {"seatrial-controller-gitops"}),
+        ("releases", {"seatrial-controller-releases"}),
     ],
 )
 def test_a_feature_that_is_off_has_no_rights(feature: str, roles: set[str]) -> None:
     on, off = rights(rendered(f"features.{feature}=true")), rights(rendered(f"features.{feature}=false"))
     assert {name for _, _, name in on.keys() - off.keys()} == roles
+
+
+@pytest.mark.parametrize("what", ["nodemaintenances", "machineconfigpools", "applications", "helmreleases"])
+def test_what_most_clusters_do_not_need_is_granted_by_its_switch_alone(what: str) -> None:
+    everything_else = ("features.releases=true", "features.olm=true", "features.network=true", "kueue=true")
+    granted = [rule for item in rendered(*everything_else) for rule in item.get("rules") or ()]
+    assert not [rule for rule in granted if what in rule["resources"]]
+
+
+def test_a_release_is_written_where_it_was_named_and_nowhere_else() -> None:
+    objects = rendered("features.releases=true", "releasesOf={HelmRelease/gpu/operator}", "features.gitops=true")
+    writing = [
+        (item["kind"], item["metadata"].get("namespace"), rule["resourceNames"], rule["verbs"])
+        for item in objects
+        for rule in item.get("rules") or ()
+        if "helmreleases" in rule["resources"] and "patch" in rule["verbs"]
+    ]
+    assert writing == [("Role", "gpu", ["operator"], ["get", "patch"])]
+    with pytest.raises(RuntimeError, match="releasesOf"):
+        rendered("releasesOf={Secret/gpu/operator}")
 
 
 def test_nobody_may_patch_pods_unless_asked_for() -> None:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -16,6 +18,7 @@ import yaml
 from seatrial import __version__
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.gates.probes import Level
+from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import Gate
 from seatrial_lab import deploy
@@ -24,7 +27,7 @@ from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart import post
 from tests.chart.charts import CHART, NAMESPACE, helm, one
-from tests.chart.planes import a_rollout, charted, on
+from tests.chart.planes import a_rollout, charted, client_of, on
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
@@ -160,6 +163,49 @@ def test_jobs_are_made_in_the_namespace_of_gates_and_nowhere_else(
         return
     with pytest.raises(errors.KubectlFailed):
         installed.kubectl(*ask)
+
+
+@pytest.mark.parametrize(
+    ("named", "unseen"),
+    [
+        ({"canary": {}}, set()),
+        ({"canary": {"pausePools": ["worker"]}}, {"machineconfigpools"}),
+        ({"maintenance": {"requestorID": "seatrial.dev"}}, {"nodemaintenances"}),
+    ],
+    ids=["neither", "pools", "maintenance"],
+)
+def test_a_right_that_is_switched_off_is_missed_by_rollouts_that_name_it_and_by_no_other(
+    installed: ControlPlane, named: dict[str, Any], unseen: set[str]
+) -> None:
+    asked = a_rollout("switched")
+    asked["spec"] = {"target": {"driver": "580.105.08"}, **named}
+    installed.kubectl("create", "-f", "-", stdin=json.dumps(asked))
+    made = client_of(installed, f"{NAMESPACE}/seatrial-controller")
+
+    async def missed() -> set[str]:
+        faults: list[str] = []
+        async with made as client:
+            observing = KubeObserver(
+                client,
+                namespace="gpu-operator",
+                rollout="switched",
+                home=GATES,
+                on_fault=faults.append,
+                source=lambda: None,
+            )
+            async with observing as observer:
+                await observer.wait_synced(30)
+                async with asyncio.timeout(30):
+                    while (sight := observer.observe()) is None or {
+                        each.source for each in sight.seen.freshness if not each.is_synced
+                    } != unseen:
+                        await observer.wait(time.time() + 0.1)
+                return {each.source for each in sight.seen.freshness if not each.is_synced}
+
+    try:
+        assert asyncio.run(missed()) == unseen
+    finally:
+        installed.kubectl("delete", "gpurollout", "switched")
 
 
 WORD = {

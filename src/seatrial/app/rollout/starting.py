@@ -138,7 +138,8 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
         # Whether operands roll by themselves matters to who moves some, and only they need the right to see it.
         rows = (*table.FLEET, table.DAEMON_SETS) if len(rollout.spec.target) > 1 else table.FLEET
         brought = (row for each in governed_of(rollout) for row in table.BROUGHT.get(each, ()))
-        rows = (*rows, *brought)
+        kept_by_others = (table.MAINTENANCES,) if rollout.spec.maintenance is not None else ()
+        rows = (*rows, *brought, *kept_by_others)
         observing = FleetObserver(client, rows, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)

@@ -403,8 +403,8 @@ OLM: Final[tuple[Row[Any, Any], ...]] = (SUBSCRIPTIONS, INSTALL_PLANS, CSVS, OWN
 MOVED: Final[tuple[Row[Any, Any], ...]] = (NODES, PODS, REVISIONS, POLICIES, DRIVERS)
 """How far every node is, and who moves it: all that pacing rests on, with few rights and no GPURollout."""
 
-FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES, WARNINGS)
-"""All that is seen of a node."""
+FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, WARNINGS)
+"""All that is seen of a node, except for what a maintenance operator does with it."""
 
 ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(
     dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET, DAEMON_SETS))
@@ -417,11 +417,22 @@ BROUGHT: Final[Mapping[Operand, tuple[Row[Any, Any], ...]]] = {
 }
 """What a rollout needs, and has the right to, that moves what the GPU Operator does not bring: opened when one does."""
 
+SWITCHED: Final[tuple[Row[Any, Any], ...]] = (MAINTENANCES, MACHINE_POOLS)
+"""What the controller may see only where that was switched on: opened, and needed, by rollouts that name it."""
+
+
+def switched_by(spec: models.RolloutSpec) -> tuple[Row[Any, Any], ...]:
+    """Those of them that a rollout names."""
+    canary = spec.canary
+    has_pools = canary is not None and bool(canary.machine_config_pool or canary.pause_pools)
+    return (*((MAINTENANCES,) if spec.maintenance is not None else ()), *((MACHINE_POOLS,) if has_pools else ()))
+
+
 WORK: Final[tuple[Row[Any, Any], ...]] = (FINISHED_PODS, WAITING_PODS)
 """What a rollout looks at besides that has a budget of idle GPUs; opened when there is the first."""
 
 ATTRITION: Final[tuple[Row[Any, Any], ...]] = (POD_BUDGETS, TIMED_JOBS)
 """What it looks at besides, and has the right to, where nodes are taken when their jobs end; opened with the first."""
 
-CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
+CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""
