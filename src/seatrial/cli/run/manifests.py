@@ -76,7 +76,7 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         "--machine-pools", action="store_true", help="with the rights to make, pause and delete MachineConfigPools"
     )
     parser.add_argument(
-        "--gitops", action="store_true", help="with the rights to see what Argo CD and Flux say of themselves"
+        "--gitops", action="store_true", help="with the rights to see what GitOps engines say of themselves"
     )
     parser.add_argument(
         "--maintenance-namespace",
@@ -98,7 +98,7 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         "--machine-pools", action="store_true", help="with the rights to make, pause and delete MachineConfigPools"
     )
     parser.add_argument(
-        "--gitops", action="store_true", help="with the rights to see what Argo CD and Flux say of themselves"
+        "--gitops", action="store_true", help="with the rights to see what GitOps engines say of themselves"
     )
     parser.add_argument(
         "--maintenance-namespace",
