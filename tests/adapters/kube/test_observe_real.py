@@ -90,6 +90,35 @@ async def test_a_node_whose_times_were_not_meant_is_seen_without_them(fleet: Fle
     assert (facts.ready_at, fault) == (None, RecordFault.UNREADABLE)
 
 
+async def test_an_object_of_types_that_nothing_expects_is_named_and_all_others_of_its_kind_are_seen(
+    fleet: Fleet,
+) -> None:
+    """A ControllerRevision may hold any JSON, so the API server takes this one."""
+    odd = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": f"{PREFIX}-odd", "namespace": fleet.spec.namespace},
+        "revision": 1,
+        "data": {"spec": {"template": "none"}},
+    }
+    node = fleet.nodes[0]
+    fleet.plane.kubectl("create", "-f", "-", stdin=json.dumps(odd))
+    try:
+        async with observing(fleet) as listed:
+            facts = await until(listed, node, lambda facts: facts.wanted is not None)
+            found = listed.streams.unreadable()
+            fleet.plane.kubectl("delete", "controllerrevision", "-n", fleet.spec.namespace, f"{PREFIX}-odd")
+            await until(listed, node, lambda _: not listed.streams.unreadable())
+            fleet.plane.kubectl("create", "-f", "-", stdin=json.dumps(odd))
+            await until(listed, node, lambda _: bool(listed.streams.unreadable()))
+    finally:
+        fleet.plane.kubectl("delete", "controllerrevision", "-n", fleet.spec.namespace, f"{PREFIX}-odd")
+    assert facts.unreadable == ()
+    assert [(each.full_name, "Expected `object`" in each.why) for each in found] == [
+        (f"controllerrevisions {fleet.spec.namespace}/{PREFIX}-odd", True)
+    ]
+
+
 async def test_a_healthy_node_shows_its_driver_its_offer_and_its_dra_plugin(fleet: Fleet) -> None:
     node = fleet.nodes[0]
     async with observing(fleet) as observer:
