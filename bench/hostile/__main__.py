@@ -72,6 +72,7 @@ def asked(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("seeds", metavar="A..B", help="the seeds, both ends included; one number for one of them")
     parser.add_argument("--seconds", type=float, default=130.0, help="how long everybody writes, for each seed")
     parser.add_argument("--pause", type=float, default=0.2, help="between two writes of an account, in seconds")
+    parser.add_argument("--settle", type=float, default=120.0, help="how long the campaign may take to end, afterwards")
     parser.add_argument("--nodes", type=int, default=20)
     parser.add_argument("--kinds", default="", help=f"some of {', '.join(kinds.BY_NAME)}")
     parser.add_argument("--rules", default="", help=f"some of {', '.join(rules.BY_NAME)}")

@@ -257,10 +257,9 @@ def _node(world: World, chance: random.Random) -> Object:
 
 def _own_node(world: World, chance: random.Random) -> Object:
     """What a kubelet says of a node of the campaign."""
-    del world
-    return {"metadata": {"labels": {"example.org/k": "v"}, "annotations": {"example.org/note": "sound"}}} | (
-        {"status": _node_said()} if chance.random() < 0.7 else {}
-    )
+    del world, chance
+    meta = {"labels": {"example.org/k": "v"}, "annotations": {"example.org/note": "sound"}}
+    return {"metadata": meta, "status": _node_said()}
 
 
 def _pod_status(world: World, chance: random.Random) -> Object:

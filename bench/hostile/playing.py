@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ import msgspec
 from bench.hostile import kinds, people
 from bench.hostile.kinds import KINDS, Account
 from bench.hostile.rules import Object
-from bench.hostile.writing import MERGE, Plan, Way
+from bench.hostile.writing import MERGE, Plan, Way, mend
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.model.campaign import ENDED
@@ -39,11 +39,12 @@ LOOK_SECONDS: Final = 0.25
 CALLBACK_MAX: Final = 1.0
 FROZEN_SECONDS: Final = 40.0
 """A callback that has used so much CPU time does not end: its controller is killed."""
-SETTLE_SECONDS: Final = 120.0
 LAST: Final = 8
 """So many of the writes before a death are written down."""
 TWINS_HOME: Final = "hostile-twin"
 OWN_COUNT: Final = 2
+STATUS_SECONDS: Final = 120.0
+ARGUMENTS: Final = ("--kueue", "--debug")
 LOST: Final = "The lease was lost"
 
 
@@ -63,7 +64,7 @@ def play(stage: Stage, accounts: Mapping[Account, Path], asked: Any, seed: int) 
     nodes = sorted(stage.moved.nodes)
     before = {item["metadata"]["name"]: item for item in stage.node_items()}
     with (
-        stage.opened(schedule, lease_seconds=LEASE_SECONDS, arguments=("--kueue",)) as opened,
+        stage.opened(schedule, lease_seconds=LEASE_SECONDS, arguments=ARGUMENTS) as opened,
         _twin(stage, opened) as twin,
     ):
         seen, keeper = Seen(), Keeper(play=opened)
@@ -93,12 +94,13 @@ def play(stage: Stage, accounts: Mapping[Account, Path], asked: Any, seed: int) 
         sweep = Sweep(stage=stage, before={name: before[name] for name in plan.own})
         began = time.monotonic()
         _write(opened, plan, keeper, seen, sweep)
-        phase = _settled(opened, keeper, seen, SETTLE_SECONDS)
-        told = _told(opened, phase)
+        phase = _settled(opened, keeper, seen, asked.settle)
+        told, unsaid = _told(opened, phase)
         sweep.all()
-        after = _settled(opened, keeper, seen, SETTLE_SECONDS)
+        after = _settled(opened, keeper, seen, asked.settle)
         line = _line(opened, plan, seen, twin.read_text(encoding="utf-8"))
-        line |= {"end": phase, "after_sweep": after, "told": told, "lives": keeper.lives}
+        line |= {"names": [kinds.MARK, f"{kinds.TENANT}/", *plan.own, opened.rollout, "cannot be read"]}
+        line |= {"end": phase, "after_sweep": after, "told": told, "unsaid": unsaid, "lives": keeper.lives}
         line |= {"seconds": round(time.monotonic() - began, 1)}
         line["problems"] = problems(line)
         return line, after in ENDED and len(set(stage.moved.versions().values())) == 1
@@ -111,8 +113,9 @@ def problems(line: Object) -> list[str]:
         found.append(f"a callback used {line['callback_seconds']:.1f} s of CPU")
     if line["leases"]["lost"] > line["leases"]["twin_lost"]:
         found.append(f"it lost its lease {line['leases']['lost']} times, its twin {line['leases']['twin_lost']} times")
-    if line["end"] not in ENDED and not line["told"]:
-        found.append(f"the campaign is {line['end'] or 'without a phase'}, and nothing says what is in its way")
+    if line["end"] not in ENDED and not any(each in text for text in line["told"] for each in line["names"]):
+        said = line["unsaid"] or " / ".join(line["told"][:3]) or "nothing"
+        found.append(f"the campaign is {line['end'] or 'without a phase'}, and what is in its way is not named: {said}")
     return found
 
 
@@ -224,23 +227,21 @@ def _note_death(opened: Play, said: str, seen: Seen) -> None:
     seen.is_frozen = False
 
 
-def _told(opened: Play, phase: str) -> list[str]:
-    """What the commands say of a campaign that has not ended: each sentence that names what is in its way."""
+def _told(opened: Play, phase: str) -> tuple[list[str], str]:
+    """What `seatrial status` says is in the way of a campaign that has not ended, and where it said nothing, why."""
     if phase in ENDED:
-        return []
+        return [], ""
     command = [sys.executable, "-m", "seatrial", "status", opened.rollout, "-o", "json"]
-    done = subprocess.run(
-        [*command, "--kubeconfig", str(opened.stage.plane.kubeconfig)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    with suppress(ValueError):
-        found = json.loads(done.stdout)
-        (opened.folder / "status.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
-        return sentences(found)
-    return []
+    command += ["--kubeconfig", str(opened.stage.plane.kubeconfig)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=STATUS_SECONDS)
+    except subprocess.TimeoutExpired:
+        return [], f"seatrial status said nothing within {STATUS_SECONDS:g} s"
+    (opened.folder / "status.json").write_text(done.stdout, encoding="utf-8")
+    try:
+        return sentences(json.loads(done.stdout)), ""
+    except ValueError:
+        return [], f"seatrial status ended with {done.returncode}: {done.stderr.strip()[-300:]}"
 
 
 def sentences(status: Any) -> list[str]:
@@ -367,7 +368,9 @@ class Sweep:
             part: _back(node["status"].get(part, {}), now["status"].get(part, {}))
             for part in ("allocatable", "capacity", "nodeInfo")
         } | {"conditions": node["status"]["conditions"], "runtimeHandlers": node["status"].get("runtimeHandlers")}
-        way.send("PATCH", f"{keys.NODES}/{name}/status", {"status": status}, MERGE)
+        code, _ = way.send("PATCH", f"{keys.NODES}/{name}/status", {"status": status}, MERGE)
+        if code != 200:
+            mend(way, f"{keys.NODES}/{name}", node["status"])
 
 
 def _back(before: Object, now: Object) -> Object:

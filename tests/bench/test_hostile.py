@@ -115,6 +115,8 @@ SOUND: dict[str, Any] = {
     "leases": {"lost": 0, "twin_lost": 0},
     "end": "Done",
     "told": [],
+    "unsaid": "",
+    "names": ["hostile-", "torture-001"],
 }
 
 
@@ -128,7 +130,14 @@ SOUND: dict[str, Any] = {
         ({"leases": {"lost": 1, "twin_lost": 1}}, ""),
         ({"end": "Reverted"}, ""),
         ({"end": "Baking", "told": ["node torture-001 cannot be read"]}, ""),
-        ({"end": "Baking"}, "the campaign is Baking, and nothing says what is in its way"),
+        (
+            {"end": "Baking", "told": ["the view of pods is out of date"]},
+            "the campaign is Baking, and what is in its way is not named: the view of pods is out of date",
+        ),
+        (
+            {"end": "Baking", "unsaid": "seatrial status ended with 1"},
+            "the campaign is Baking, and what is in its way is not named: seatrial status ended with 1",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_else(said: dict[str, Any], found: str) -> None:
