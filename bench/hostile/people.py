@@ -102,6 +102,7 @@ def _admission(plane: ControlPlane) -> None:
 def _let_the_controller_see_all(plane: ControlPlane) -> None:
     """Rights for every feature, so that every row is watched."""
     controller_process.identity(plane, PREFIX, has_campaigns=True, has_network=True, has_olm=True, has_releases=True)
+    controller_process.let_ask(plane, PREFIX, TENANT)
     plane.service_account(
         PEOPLE, "kueue", cluster_rules=[_rule("kueue.x-k8s.io", ["workloads"], "get", "list", "watch", "patch")]
     )

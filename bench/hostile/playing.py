@@ -37,7 +37,7 @@ from seatrial_lab.torture.way import BadWay
 LEASE_SECONDS: Final = 15
 LOOK_SECONDS: Final = 0.25
 CALLBACK_MAX: Final = 1.0
-FROZEN_SECONDS: Final = 40.0
+FROZEN_SECONDS: Final = 10.0
 """A callback that has used so much CPU time does not end: its controller is killed."""
 LAST: Final = 8
 """So many of the writes before a death are written down."""
@@ -98,6 +98,7 @@ def play(stage: Stage, accounts: Mapping[Account, Path], asked: Any, seed: int) 
         told, unsaid = _told(opened, phase)
         sweep.all()
         after = _settled(opened, keeper, seen, asked.settle)
+        _end(opened, seen)
         line = _line(opened, plan, seen, twin.read_text(encoding="utf-8"))
         line |= {"names": [kinds.MARK, f"{kinds.TENANT}/", *plan.own, opened.rollout, "cannot be read"]}
         line |= {"end": phase, "after_sweep": after, "told": told, "unsaid": unsaid, "lives": keeper.lives}
@@ -212,6 +213,16 @@ def _watch(opened: Play, keeper: Keeper, seen: Seen, sweep: Sweep | None) -> Non
         if sweep is not None:
             sweep.all()
     time.sleep(LOOK_SECONDS)
+
+
+def _end(opened: Play, seen: Seen) -> None:
+    """A controller whose callback does not end does not end itself when it is asked to."""
+    gauge = Gauge(pid=opened.controller.pid, folder=opened.folder)
+    seen.callback_seconds = max(seen.callback_seconds, gauge.most())
+    if opened.controller.is_running and gauge.running() > CALLBACK_MAX:
+        seen.is_frozen = True
+        opened.controller.kill()
+        _note_death(opened, "", seen)
 
 
 def _note_death(opened: Play, said: str, seen: Seen) -> None:

@@ -215,8 +215,8 @@ def name_at_limit(draw: Draw, head: str) -> str:
     """A name that the API server takes, of the most difficult sort."""
     length: int = draw.of(63, 253)
     middle = draw.chance.choice(("-22222222", "-11111", "-bcdfg", ".a", "-0", "a", "-x.y", "-deadbeef00"))
-    text = (head + middle * length)[:length].rstrip("-.")
-    return text + str(draw.of("", "x")) if len(text) < length else text
+    tail = draw.chance.choice(("", "x", ".x", "u"))
+    return (head + middle * length)[: length - len(tail)].rstrip("-.") + tail
 
 
 # ── where ────────────────────────────────────────────────────────────────────────────────────────────────────────────
