@@ -45,6 +45,8 @@ class Result(StrEnum):
     BLOCKED = "blocked"
     """Turned down by a rule of the users', such as a PodDisruptionBudget."""
     FAILED = "failed"
+    UNKNOWN = "unknown"
+    """A bug of ours: it may have been done or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,9 +42,7 @@ def test_a_node_about_which_something_cannot_be_read_is_not_admitted_and_the_nex
 
 @pytest.mark.parametrize("found", [NODE, DRIVER_POD, TENANTS_POD], ids=lambda each: each.full_name)
 def test_pods_are_not_evicted_while_something_about_their_node_cannot_be_read(found: UnreadableObject) -> None:
-    node = a_node(
-        "n1", NodePhase.POD_DELETION_REQUIRED, is_cordoned=True, pods=(a_gpu_pod("train-1"),), unreadable=(found,)
-    )
+    node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordoned=True, pods=(a_gpu_pod(1),), unreadable=(found,))
     seen = a_snapshot(node, admitted=a_ledger("n1"))
     assert [held for held in decide(seen, an_intent(), NOW).holds if held.subject == "n1"] == [held_by("n1", found)]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import pod_items, table
+from seatrial.adapters.kube.reading.fleet import FleetObserver
 from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
-from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.surveying.gate_pods import GatePod, gate_pods
 from seatrial.app.connecting import Cluster

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+from seatrial.bugs import Bug
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.text import foreign
 from seatrial.core.words import explain
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
@@ -43,6 +45,12 @@ class Log:
         if text != self.fault_text:
             self.fault_text = text
             self.say("fault", why=text)
+
+    def bug(self, bug: Bug) -> None:
+        """A bug of ours that was contained, with its traceback where it is the first of its kind."""
+        self.say("bug contained", guard=bug.guard, subject=bug.subject, why=bug.why)
+        for line in bug.traceback.splitlines():
+            print(f"    {foreign.line(line)}", file=self._out, flush=True)
 
     def ended(self, ending: Ending) -> None:
         """Something that works in the background ended, and begins anew."""

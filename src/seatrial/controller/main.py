@@ -39,6 +39,7 @@ from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.adapters.prometheus.measurer import PrometheusMeasurer
 from seatrial.adapters.prometheus.places import Place
+from seatrial.bugs import Bug, Guard, TellBug
 from seatrial.controller import health, leading
 from seatrial.controller.beside.auditor import Auditor
 from seatrial.controller.beside.pacer import Pacer
@@ -55,7 +56,7 @@ from seatrial.controller.notices import Notifier
 from seatrial.controller.teller import Teller
 from seatrial.core.campaign.leaving import has_left
 from seatrial.core.node.hearing import waited_for
-from seatrial.ports import Ports, Watcher
+from seatrial.ports import Ports, Result, Watcher
 from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
@@ -148,6 +149,20 @@ def settled() -> Iterator[None]:
         gc.freeze()
 
 
+class Bugs:
+    """Bugs of ours that were contained are told to everybody who listens."""
+
+    def __init__(self, *listeners: TellBug) -> None:
+        self._listeners = list(listeners)
+
+    def listen(self, listener: TellBug) -> None:
+        self._listeners.append(listener)
+
+    def tell(self, bug: Bug) -> None:
+        for listener in self._listeners:
+            listener(bug)
+
+
 class Endings:
     """Whatever ends in the background is told to everybody who listens; it begins anew by itself."""
 
@@ -172,6 +187,7 @@ class Life:
     clock: SystemClock
     health: Health
     endings: Endings
+    bugs: Bugs
     election: Election
     metrics: Metrics
     stopping: asyncio.Event
@@ -226,6 +242,7 @@ def _begun(settings: Settings, log: Log) -> Life:
     )
     metrics = Metrics(version=__version__, now=clock.now, is_leader=election.is_leader)
     endings.listen(metrics.ended)
+    bugs = Bugs(log.bug, metrics.bug)
     return Life(
         settings=settings,
         log=log,
@@ -233,6 +250,7 @@ def _begun(settings: Settings, log: Log) -> Life:
         clock=clock,
         health=Health(now=time.monotonic),
         endings=endings,
+        bugs=bugs,
         election=election,
         metrics=metrics,
         stopping=asyncio.Event(),
@@ -280,6 +298,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             suite_image=settings.suite_image,
             report_url=settings.report_url,
             has_kueue=settings.has_kueue,
+            on_bug=life.bugs.tell,
         )
     )
     recorder = await stack.enter_async_context(
@@ -317,6 +336,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         is_uninstalling=life.settings.is_uninstalling,
     )
     settings = life.settings
+    life.bugs.listen(_setting_aside(observer, teller))
     # The suite is the administrator's own.
     images = (*settings.gate_images, settings.suite_image) if settings.gate_images else ()
     jobs = JobMeasurer(
@@ -332,7 +352,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         measurer=Measurers(jobs=jobs, askers=sights.askers),
         webhook=HttpCheckpoints(Webhooks(life.settings.webhooks)),
     )
-    router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)
+    router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke, on_bug=life.bugs.tell)
     # Whatever ends us: the acts under way are waited for before the lease is given up.
     stack.push_async_callback(router.drain, DRAIN_SECONDS)
     pacer = Pacer(sights.client, observer, log, is_leader=is_leader, tell=life.endings.tell)
@@ -351,6 +371,8 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
             take(report)
         if report.sight is not None and report.decision is not None:
             observer.list_anew(waited_for(report.decision.holds, report.sight.seen, report.at))
+        if any(outcome.result is Result.UNKNOWN for outcome in report.outcomes):
+            observer.list_anew([stream.row.name for stream in observer.streams.decisive])
         life.health.passed()
 
     report = await _passes(life, ports, Recorder(written) if written else None, note)
@@ -361,6 +383,17 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     if not life.settings.once and not life.stopping.is_set() and not _has_left(life, report):
         raise leading.lost(life.election.standing(), leading.timing_of(life.settings.lease_seconds))
     return report
+
+
+def _setting_aside(observer: KubeObserver, teller: Teller) -> TellBug:
+    """Sets the rollout aside that a decision fell over, and tells of every bug on the rollout at work."""
+
+    def listen(bug: Bug) -> None:
+        name = observer.set_aside(bug.why) if bug.guard is Guard.DECISION else observer.at_work
+        if name:
+            teller.bug(name, bug)
+
+    return listen
 
 
 def _reroller(life: Life, sights: Sights) -> Reroller:
@@ -390,7 +423,7 @@ def _auditor(life: Life, client: Client, every_seconds: float) -> Auditor:
 async def _passes(life: Life, ports: Ports, recorder: Recorder | None, note: Callable[[Report], None]) -> Report:
     memory = Memory(life.clock.now(), beat_seconds=BEAT_SECONDS)
     if life.settings.once:
-        report = run_once(ports, memory, recorder)
+        report = run_once(ports, memory, recorder, life.bugs.tell)
         note(report)
         return report
     return await run_forever(
@@ -399,6 +432,7 @@ async def _passes(life: Life, ports: Ports, recorder: Recorder | None, note: Cal
         on_report=note,
         is_over=lambda report: life.stopping.is_set() or not life.election.is_leader() or _has_left(life, report),
         recorder=recorder,
+        on_bug=life.bugs.tell,
     )
 
 

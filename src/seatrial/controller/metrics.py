@@ -18,6 +18,7 @@ import prometheus_client
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from seatrial.bugs import Bug, Guard
 from seatrial.core.actions.action import Action
 from seatrial.core.deciding import measures
 from seatrial.core.deciding.measures import Figures, Meter
@@ -132,7 +133,17 @@ class Metrics:
             ("task",),
             registry=self._registry,
         )
+        self._bugs = prometheus_client.Counter(
+            "seatrial_bugs",
+            "Exceptions that were contained, by where: an object, an act or a rollout was set aside for each.",
+            ("guard",),
+            registry=self._registry,
+        )
         self._begin_at_zero()
+
+    def bug(self, bug: Bug) -> None:
+        """Take in a bug of ours that was contained."""
+        self._bugs.labels(guard=bug.guard.value).inc()
 
     def ended(self, ending: Ending) -> None:
         """Take in that work in the background ended; may be called by any thread."""
@@ -162,6 +173,8 @@ class Metrics:
         """Show every series we can name from the start: a rate cannot see the step from nothing to 1."""
         for code in HoldCode:
             self._waiting.labels(code=code.value)
+        for guard in Guard:
+            self._bugs.labels(guard=guard.value)
         for task in TASKS:
             self._endings.labels(task=task)
         for phase in NodePhase:

@@ -14,6 +14,7 @@ from typing import Final
 
 from seatrial.adapters.kube.shapes import keys, models, records
 from seatrial.adapters.kube.writing.events import EventRecorder, EventType, Subject
+from seatrial.bugs import Bug
 from seatrial.controller import notices
 from seatrial.core.actions.on_nodes import EvictPods, NodeAct, PauseClients, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
@@ -27,6 +28,7 @@ from seatrial.core.words.announce import (
     Announcement,
     Tone,
     announce,
+    announce_bug,
     announce_left,
     announce_phase,
     announce_state,
@@ -37,6 +39,7 @@ from seatrial.run.loop import Report
 REASON: Final = "GPUDriverUpgrade"
 """The reason NVIDIA's controller uses, so that dashboards and habits keep working."""
 UNREADABLE: Final = "RolloutUnreadable"
+BUG: Final = "BugContained"
 BLOCKED: Final = "EvictionBlocked"
 FAREWELL_SECONDS: Final = 10.0
 """So long a rollout waits for its last Event to be sent."""
@@ -112,6 +115,11 @@ class Teller:
             meta = rollout.metadata
             subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=meta.name, uid=meta.uid)
             self._recorder.record(subject, reason=BLOCKED, message=f"{held.subject}: {text}", type=EventType.WARNING)
+
+    def bug(self, rollout: str, bug: Bug) -> None:
+        """Tell, on the rollout, of a bug of ours, and that the rollout is set aside for it."""
+        subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=rollout)
+        self._recorder.record(subject, reason=BUG, message=announce_bug(bug.subject, bug.why), type=EventType.WARNING)
 
     def _set_aside(self, held: Hold) -> None:
         """Tell, on a rollout that nobody can read, why nothing happens to it: its status is not ours to write then."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from seatrial.bugs import Bug, Guard, TellBug, bug_of
 from seatrial.core.actions.action import Action
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.instants import Instant
@@ -24,6 +25,7 @@ from seatrial.ports import Journal, JournalUnwritable, Outcome, Ports, Sight
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
 
+T = TypeVar("T")
 Line: TypeAlias = tuple[str, Mapping[str, object]]
 """Kind and fields of an entry of the journal."""
 BREATH = 9.0
@@ -33,7 +35,8 @@ IDLE_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """A pass that did nothing and wants another one at once gets it this much later, the more so the oftener it happens."""
 BREACH_SECONDS = 30.0
 """After a broken promise nothing is done; the situation is judged anew when it changes, or after this long."""
-
+BUG_SECONDS = 5.0
+"""After a bug the next rollout is looked at so much later: one that cannot be set aside must not fill the log."""
 JOURNAL_SECONDS = 10.0
 """How often a journal that cannot be written is tried again."""
 
@@ -49,25 +52,64 @@ class Report:
     breaches: tuple[Breach, ...] = ()
     journal_trouble: str = ""
     """Why the journal could not be written, where it could not."""
+    has_bug: bool = False
+    """A bug of ours was contained, and nothing was decided."""
 
     @property
     def wake_at(self) -> Instant | None:
         if self.breaches:
             return self.at + BREACH_SECONDS
+        if self.has_bug:
+            return self.at + BUG_SECONDS
         due_at = self.decision.wake_at if self.decision else None
         if self.journal_trouble:
             return min(self.at + JOURNAL_SECONDS, due_at if due_at is not None else self.at + JOURNAL_SECONDS)
         return due_at
 
 
-def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> Report:
-    """One pass."""
+def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None, on_bug: TellBug | None = None) -> Report:
+    """One pass. With `on_bug`, what raises while it looks and decides costs that pass; without, it is raised."""
     now = ports.clock.now()
     pages = Pages(ports.journal, memory, now)
     outcomes = ports.executor.collect()
     for outcome in outcomes:
         pages.write(_outcome_line(outcome))
     memory.learn(outcomes, now)
+    failed = Report(
+        at=now,
+        sight=None,
+        decision=None,
+        outcomes=outcomes,
+        journal_trouble=memory.journal_trouble,
+        has_bug=True,
+    )
+    if on_bug is not None and (rebuff := memory.worn_out()) is not None:
+        memory.forgive()
+        on_bug(Bug(guard=Guard.DECISION, subject="", why=f"{rebuff.count} acts in a row: {rebuff.detail}"))
+        return failed
+    return _contained(lambda: _decided(ports, memory, recorder, pages, outcomes, now), failed, on_bug)
+
+
+def _contained(work: Callable[[], T], otherwise: T, on_bug: TellBug | None) -> T:
+    """What `work` gives; where it raises, `otherwise`, so that a bug does not end the process with nodes cordoned."""
+    try:
+        return work()
+    except Exception as err:
+        if on_bug is None:
+            raise
+        on_bug(bug_of(Guard.DECISION, "", err))
+        return otherwise
+
+
+def _decided(
+    ports: Ports,
+    memory: Memory,
+    recorder: Recorder | None,
+    pages: Pages,
+    outcomes: tuple[Outcome, ...],
+    now: Instant,
+) -> Report:
+    """Look, decide, check the promises, and begin to act."""
     sight = ports.observer.observe()
     if sight is None:
         memory.note(is_free=False)
@@ -141,13 +183,14 @@ async def run_forever(
     on_report: Callable[[Report], None],
     is_over: Callable[[Report], bool],
     recorder: Recorder | None = None,
+    on_bug: TellBug | None = None,
 ) -> Report:
     """Pass after pass, each when something changed or is due, until `is_over` or nothing can ever change again."""
     idle_count = 0
     while True:
         started_at = ports.clock.now()
-        report = run_once(ports, memory, recorder)
-        on_report(report)
+        report = run_once(ports, memory, recorder, on_bug)
+        _contained(partial(on_report, report), None, on_bug)
         if is_over(report):
             return report
         breath_seconds = BREATH * (ports.clock.now() - started_at)

@@ -42,7 +42,7 @@ from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.requests import RequestState, mark_in
-from seatrial.core.model.seen.rollouts import Rebuff
+from seatrial.core.model.seen.rollouts import UNKNOWN, UNKNOWN_MAX, Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.subscriptions import is_plan
 from seatrial.core.node.progress import carried, carrier_of, is_same
@@ -68,6 +68,8 @@ class Memory:
         self._has_looked = False
         self._rebuffs: dict[str, Rebuff] = {}
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
+        self._unknown: dict[str, Instant] = {}
+        """What an act of unknown outcome was about, and since when; it is busy until everything was heard again."""
         self._last_at = started_at
         self._put_back_at: Instant | None = None
         self._era = 0
@@ -83,6 +85,15 @@ class Memory:
         for outcome in outcomes:
             self._learn(outcome, now)
 
+    def worn_out(self) -> Rebuff | None:
+        """The last of several acts in a row whose outcome is unknown: whatever is tried, we fall over it."""
+        found = (each for each in self._rebuffs.values() if each.code == UNKNOWN and each.count >= UNKNOWN_MAX)
+        return next(found, None)
+
+    def forgive(self) -> None:
+        """Count acts of unknown outcome from the start again: the rollout they are of was set aside for them."""
+        self._rebuffs = {subject: each for subject, each in self._rebuffs.items() if each.code != UNKNOWN}
+
     def note(self, *, is_free: bool) -> None:
         """Whether this pass left us free to act. Until one does, nobody is kept to a deadline."""
         self._is_free = is_free
@@ -94,7 +105,7 @@ class Memory:
         self._era = era
         self._attentive_since = now  # the records are older than they look, and nobody is late for that
         self._has_looked = False
-        self._rebuffs, self._unseen = {}, {}
+        self._rebuffs, self._unseen, self._unknown = {}, {}, {}
         self.worked_out = Remembered()
 
     def recall(self, seen: Snapshot, in_flight: frozenset[str], now: Instant) -> Snapshot:
@@ -110,6 +121,7 @@ class Memory:
             self._rebuffs = left | self._rebuffs
         self._forget(seen, now)
         busy: dict[str, Instant | None] = {subject: until for subject, (_, until) in self._unseen.items()}
+        busy |= dict.fromkeys(self._unknown)
         return replace(
             seen,
             rebuffs=dict(self._rebuffs),
@@ -131,6 +143,7 @@ class Memory:
             subject: replace(rebuff, at=rebuff.at - behind_seconds) for subject, rebuff in self._rebuffs.items()
         }
         self._unseen = {subject: (outcome, at - behind_seconds) for subject, (outcome, at) in self._unseen.items()}
+        self._unknown = {subject: at - behind_seconds for subject, at in self._unknown.items()}
 
     def _learn(self, outcome: Outcome, now: Instant) -> None:
         subject = outcome.action.subject
@@ -146,12 +159,16 @@ class Memory:
                 self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)
             case Result.FAILED:
                 self._rebuff(subject, "failed", outcome.detail, now)
+            case Result.UNKNOWN:
+                self._rebuff(subject, UNKNOWN, outcome.detail, now)
+                self._unknown[subject] = now
             case _:
                 assert_never(outcome.result)
 
     def _rebuff(self, subject: str, code: str, detail: str, now: Instant) -> None:
         before = self._rebuffs.get(subject)
-        count = before.count + 1 if before else 1
+        is_in_row = before is not None and (code == UNKNOWN) is (before.code == UNKNOWN)
+        count = before.count + 1 if before is not None and is_in_row else 1
         self._rebuffs[subject] = Rebuff(at=now, count=count, code=code, detail=foreign.lines(detail, DETAIL_MAX))
 
     def _forget(self, seen: Snapshot, now: Instant) -> None:
@@ -160,6 +177,8 @@ class Memory:
             for subject, (outcome, until) in self._unseen.items()
             if now < until and _looks_untouched(outcome, seen)
         }
+        heard_at = min((stream.heard_at for stream in seen.freshness), default=now)
+        self._unknown = {subject: at for subject, at in self._unknown.items() if heard_at <= at}
         alive = {pod.uid for node in seen.nodes.values() for pod in node.facts.pods}
         alive |= {*seen.nodes}
         ours = rollout_subject(seen.rollout.name)  # and what a campaign does in its name

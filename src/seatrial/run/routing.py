@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from seatrial.bugs import Guard, TellBug, bug_of
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import StartProbe
@@ -49,12 +50,16 @@ class Router:
         is_leader: Callable[[], bool],
         on_outcome: Callable[[Outcome], None],
         on_end: Callable[[], None],
+        on_bug: TellBug | None = None,
     ) -> None:
-        """`on_outcome` is told how each act ended, `on_end` that there is something to collect."""
+        """`on_outcome` is told how each act ended, `on_end` that there is something to collect.
+
+        With `on_bug` an act that raises has an unknown outcome; without, its exception is raised by `collect`."""
         self._routes = routes
         self._is_leader = is_leader
         self._on_outcome = on_outcome
         self._on_end = on_end
+        self._on_bug = on_bug
         self._places = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: dict[asyncio.Task[Outcome], str] = {}
         self._ended: list[asyncio.Task[Outcome]] = []
@@ -69,7 +74,7 @@ class Router:
 
     def collect(self) -> tuple[Outcome, ...]:
         ended, self._ended = self._ended, []
-        return tuple(task.result() for task in ended)  # a bug of ours is raised here, and does not pass in silence
+        return tuple(task.result() for task in ended)
 
     async def drain(self, timeout_seconds: float) -> None:
         """Wait for the acts under way, for a clean end."""
@@ -84,8 +89,15 @@ class Router:
 
     async def _run(self, action: Action) -> Outcome:
         async with self._places:
-            outcome = await self._send(action) if self._is_leader() else _too_late(action)
-            self._on_outcome(outcome)
+            try:
+                outcome = await self._send(action) if self._is_leader() else _too_late(action)
+                self._on_outcome(outcome)
+            except Exception as err:
+                if self._on_bug is None:
+                    raise
+                bug = bug_of(Guard.ACT, action.id, err)
+                self._on_bug(bug)
+                return Outcome(action=action, result=Result.UNKNOWN, detail=bug.why)
             return outcome
 
     async def _send(self, action: Action) -> Outcome:

@@ -1034,7 +1034,7 @@ async def test_a_kind_that_is_never_listed_is_named_when_time_is_up(server: stan
 async def test_a_stream_that_died_is_not_passed_over_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = Kinds()
     async with observing(kinds) as observer:
-        monkeypatch.setattr(observer.streams[table.NODES], "_slim", lambda _: 1 / 0)
+        monkeypatch.setattr(observer.streams[table.NODES], "_read", lambda _: 1 / 0)
         kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="101"))
         with pytest.raises(ZeroDivisionError):
             await until(observer, lambda _: False)
@@ -1045,7 +1045,7 @@ async def test_a_stream_that_dies_on_its_first_list_is_not_waited_for(
 ) -> None:
     server.will(Kinds().answer)
     observer = KubeObserver(to_server, namespace=objects.NAMESPACE, on_fault=print)
-    monkeypatch.setattr(observer.streams[table.NODES], "_slim", lambda _: 1 / 0)
+    monkeypatch.setattr(observer.streams[table.NODES], "_read", lambda _: 1 / 0)
     async with observer:
         with pytest.raises(ZeroDivisionError):
             await observer.wait_synced(5)

@@ -23,7 +23,7 @@ import msgspec
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import table
-from seatrial.adapters.kube.reading.watching import FleetObserver
+from seatrial.adapters.kube.reading.fleet import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, records
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.errors import SeatrialError

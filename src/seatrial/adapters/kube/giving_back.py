@@ -21,7 +21,7 @@ from typing import Any, Final
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import table
-from seatrial.adapters.kube.reading.watching import FleetObserver
+from seatrial.adapters.kube.reading.fleet import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, records
 from seatrial.adapters.kube.writing import workloads
 from seatrial.core.deciding import neighbours

@@ -19,7 +19,7 @@ from typing import Final
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.reading import table
-from seatrial.adapters.kube.reading.watching import FleetObserver
+from seatrial.adapters.kube.reading.fleet import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.compat.versions import OperatorVersion

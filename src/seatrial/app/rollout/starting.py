@@ -125,9 +125,8 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     import msgspec
 
     from seatrial.adapters.kube.reading import table
-    from seatrial.adapters.kube.reading.fleet import governed_of
+    from seatrial.adapters.kube.reading.fleet import FleetObserver, governed_of
     from seatrial.adapters.kube.reading.leader import leader_of
-    from seatrial.adapters.kube.reading.watching import FleetObserver
     from seatrial.adapters.kube.shapes import models
 
     faults: list[str] = []

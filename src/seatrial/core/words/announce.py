@@ -128,6 +128,13 @@ def _is_setback(turn: Turn, is_resumed: bool) -> bool:
     return not is_resumed and (is_undone or (turn.phase is RolloutPhase.CANARY and bool(turn.why)))
 
 
+def announce_bug(subject: str, why: str) -> str:
+    """What a bug of ours was about, and what it costs; it is about the rollout where no other subject is known."""
+    if not subject:
+        return f"seatrial ran into a bug over this rollout and sets it aside for a minute: {why}"
+    return f"seatrial ran into a bug over {subject}; what depends on it waits: {why}"
+
+
 def announce_left(left: tuple[str, ...], *, is_deleted: bool = True) -> Announcement:
     """What is told of a rollout that was deleted, or that we leave since we go ourselves, before it is let go."""
     why = "Deleted" if is_deleted else "Seatrial was uninstalled"

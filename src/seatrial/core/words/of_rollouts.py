@@ -67,8 +67,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "release. It holds up no other rollout, except that none with a canary begins while its own is under way.",
     ),
     HoldCode.SET_ASIDE: says(
-        "seatrial ran into a bug of its own over this GPURollout, so it is set aside; nothing is done for it, and other "
-        "rollouts go on: {why}",
+        "seatrial ran into a bug of its own over this GPURollout and set it aside; nothing is done for it, and the "
+        "other rollouts continue: {why}",
         "It is tried again automatically. If this lasts, report the traceback in the controller's log.",
     ),
     HoldCode.ROLLS_BY_ITSELF: says(

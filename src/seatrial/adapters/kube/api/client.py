@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Final, Generic, Self, TypedDict, TypeVar, Unpack, overload
 
 import aiohttp
 import msgspec
@@ -24,7 +24,22 @@ import msgspec
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.connection import Connection, Request
-from seatrial.adapters.kube.api.decoding import BOOKMARK, ENVELOPE, Page, decoder_of
+from seatrial.adapters.kube.api.decoding import (
+    BOOKMARK,
+    ENVELOPE,
+    RAW_PAGE,
+    Metadata,
+    Object,
+    ObjectT,
+    OnUndecodable,
+    Page,
+    Undecodable,
+    decoded,
+    decoder_of,
+    without_undecodable,
+)
+
+__all__ = ["Metadata", "Object", "ObjectT"]
 
 FIELD_MANAGER: Final = "seatrial"
 
@@ -51,37 +66,8 @@ class EventKind(enum.Enum):
     DELETED = "DELETED"
 
 
-class Metadata(Protocol):
-    """The part of metadata that watching needs; empty strings where the server sends nothing."""
-
-    @property
-    def name(self) -> str:
-        """The object's name."""
-
-    @property
-    def namespace(self) -> str:
-        """The object's namespace, empty for cluster-wide kinds."""
-
-    @property
-    def uid(self) -> str:
-        """The identity that a new object of the same name does not share."""
-
-    @property
-    def resource_version(self) -> str:
-        """The version of this state."""
-
-
-class Object(Protocol):
-    """Any model of a Kubernetes object."""
-
-    @property
-    def metadata(self) -> Metadata:
-        """The object's metadata."""
-
-
 T = TypeVar("T")
 KeptT = TypeVar("KeptT")
-ObjectT = TypeVar("ObjectT", bound=Object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +105,7 @@ class Asked(Selectors, total=False):
 
     page_size: int
     resource_version: str | None
+    on_undecodable: OnUndecodable
 
 
 class _PagesExpired(Exception):  # noqa: N818 — never leaves this module
@@ -193,16 +180,19 @@ class Client:
     async def kept(
         self, path: str, model: type[T], keep: Callable[[T], KeptT | None], **asked: Unpack[Asked]
     ) -> Listing[KeptT]:
-        """List a kind as `list` does, and hold of each page only what `keep` makes of it; None for nothing."""
+        """List a kind as `list` does, and hold of each page only what `keep` makes of it; None for nothing.
+
+        An object that cannot be decoded is given to `on_undecodable`; without that it fails the list.
+        """
         selectors = {"labelSelector": asked.get("label_selector"), "fieldSelector": asked.get("field_selector")}
         start = {key: value for key, value in selectors.items() if value} | {"limit": str(asked.get("page_size", 500))}
         at = asked.get("resource_version")
-        first = start if at is None else start | {"resourceVersion": at}
+        first, note = start if at is None else start | {"resourceVersion": at}, asked.get("on_undecodable")
         try:
-            return await self._pages(path, model, keep, first, start)
+            return await self._pages(path, model, keep, first, start, note)
         except _PagesExpired:
             try:  # the list took longer than the server keeps versions: once more from the beginning
-                return await self._pages(path, model, keep, first, start)
+                return await self._pages(path, model, keep, first, start, note)
             except _PagesExpired as expired:
                 raise expired.gone from None
 
@@ -234,8 +224,12 @@ class Client:
         timeout_seconds: int = 300,
         silent_seconds: float = 90.0,
         on_open: Callable[[], None] | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncGenerator[WatchEvent[ObjectT] | Bookmark, None]:
-        """Follow one watch until the server ends it, something breaks, or nothing is heard for too long."""
+        """Follow one watch until the server ends it, something breaks, or nothing is heard for too long.
+
+        An object that cannot be decoded is given to `on_undecodable`; without that it breaks the watch.
+        """
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         params = {key: value for key, value in selectors.items() if value} | {
             "watch": "true",
@@ -255,7 +249,7 @@ class Client:
                 on_open()
             try:
                 async for line in self._lines(path, answer):
-                    yield self._event(path, line, decoder)
+                    yield self._event(path, line, decoder, on_undecodable)
             except TimeoutError as err:
                 raise errors.WatchSilent(
                     f"WATCH {path} heard nothing from {self.config.where()} for {silent_seconds:g} s",
@@ -372,11 +366,12 @@ class Client:
         keep: Callable[[T], KeptT | None],
         first: Mapping[str, str],
         following: Mapping[str, str],
+        on_undecodable: OnUndecodable | None,
     ) -> Listing[KeptT]:
         items: builtins.list[KeptT] = []  # plain `list` is the method here
         version: str | None = None
         try:
-            async for page in self._paged(path, model, first, following):
+            async for page in self._paged(path, model, first, following, on_undecodable):
                 items += [kept for item in page.items or () if (kept := keep(item)) is not None]
                 # All pages belong to the version of the first, so that version is where a watch goes on.
                 version = page.metadata.resource_version if version is None else version
@@ -388,13 +383,25 @@ class Client:
         return Listing(items=tuple(items), resource_version=version or "")
 
     async def _paged(
-        self, path: str, model: type[T], first: Mapping[str, str], following: Mapping[str, str]
+        self,
+        path: str,
+        model: type[T],
+        first: Mapping[str, str],
+        following: Mapping[str, str],
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[Page[T]]:
         page_type: Any = Page
         decoder: msgspec.json.Decoder[Page[T]] = decoder_of(page_type[model])
         params = first
         while True:
-            page = self._decode("GET", path, await self._send("GET", path, params=params), decoder)
+            body = await self._send("GET", path, params=params)
+            try:
+                page = self._decode("GET", path, body, decoder)
+            except errors.ClusterError:
+                if on_undecodable is None:
+                    raise
+                page = without_undecodable(self._decode("GET", path, body, RAW_PAGE), model, on_undecodable)
+            del body
             token = page.metadata.continue_
             yield page
             del page
@@ -452,13 +459,23 @@ class Client:
                 raise self._connection.unreadable(f"WATCH {path}", ValueError("a line without end"))
         # A last line without its newline was cut in the middle; the resumed watch brings it again.
 
-    def _event(self, path: str, line: bytes, decoder: msgspec.json.Decoder[ObjectT]) -> WatchEvent[ObjectT] | Bookmark:
+    def _event(
+        self,
+        path: str,
+        line: bytes,
+        decoder: msgspec.json.Decoder[ObjectT],
+        on_undecodable: OnUndecodable | None,
+    ) -> WatchEvent[ObjectT] | Bookmark:
         try:
             envelope = ENVELOPE.decode(line)
             if envelope.type == "BOOKMARK":
                 return Bookmark(resource_version=BOOKMARK.decode(envelope.object).metadata.resource_version)
             if envelope.type != "ERROR":
-                return WatchEvent(kind=EventKind(envelope.type), object=decoder.decode(envelope.object))
+                kind = EventKind(envelope.type)
+                found = decoded(envelope.object, decoder, on_undecodable, is_deleted=kind is EventKind.DELETED)
+                if isinstance(found, Undecodable):
+                    return Bookmark(resource_version=found.object.metadata.resource_version)
+                return WatchEvent(kind=kind, object=found)
         except (msgspec.MsgspecError, ValueError) as err:
             raise self._connection.unreadable(f"WATCH {path}", err) from err
         raise self._connection.refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))

@@ -5,11 +5,43 @@ Tests: tests/adapters/kube/test_client.py
 
 from __future__ import annotations
 
-from typing import Any, Final, Generic, TypeVar, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
+
+class Metadata(Protocol):
+    """The part of metadata that watching needs; empty strings where the server sends nothing."""
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, empty for cluster-wide kinds."""
+
+    @property
+    def uid(self) -> str:
+        """The identity that a new object of the same name does not share."""
+
+    @property
+    def resource_version(self) -> str:
+        """The version of this state."""
+
+
+class Object(Protocol):
+    """Any model of a Kubernetes object."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The object's metadata."""
+
+
 T = TypeVar("T")
+ObjectT = TypeVar("ObjectT", bound=Object)
 
 
 class ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -39,6 +71,31 @@ class BookmarkObject(msgspec.Struct, frozen=True):
     metadata: ListMetadata
 
 
+class BareMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    """Which object it is, and at which version."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+
+
+class BareSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The node that an object is about, where it says so."""
+
+    node_name: str = ""
+
+
+class BareObject(msgspec.Struct, frozen=True):
+    """As much as we can tell of an object whose types are not those we expect."""
+
+    metadata: BareMetadata
+    spec: BareSpec = BareSpec()
+
+
+BARE: Final = msgspec.json.Decoder(BareObject)
+RAW_PAGE: Final = msgspec.json.Decoder(Page[msgspec.Raw])
 ENVELOPE: Final = msgspec.json.Decoder(Envelope)
 BOOKMARK: Final = msgspec.json.Decoder(BookmarkObject)
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
@@ -50,3 +107,39 @@ def decoder_of(model: type[T]) -> msgspec.json.Decoder[T]:
     if decoder is None:
         decoder = _DECODERS[model] = msgspec.json.Decoder(model)
     return cast("msgspec.json.Decoder[T]", decoder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecodable:
+    """An object that does not have the types we expect: who it is, and why."""
+
+    object: BareObject
+    why: str
+    is_deleted: bool = False
+
+
+OnUndecodable: TypeAlias = Callable[[Undecodable], None]
+
+
+def decoded(
+    raw: bytes | msgspec.Raw,
+    decoder: msgspec.json.Decoder[T],
+    on_undecodable: OnUndecodable | None,
+    *,
+    is_deleted: bool = False,
+) -> T | Undecodable:
+    """One object; where it cannot be decoded and there is somebody to say so to, what is known of it."""
+    try:
+        return decoder.decode(raw)
+    except (msgspec.MsgspecError, ValueError) as err:
+        if on_undecodable is None:
+            raise
+        found = Undecodable(object=BARE.decode(raw), why=str(err), is_deleted=is_deleted)
+        on_undecodable(found)
+        return found
+
+
+def without_undecodable(page: Page[msgspec.Raw], model: type[T], on_undecodable: OnUndecodable) -> Page[T]:
+    """A page of a list without the objects that cannot be decoded: they must not cost the others."""
+    found = (decoded(raw, decoder_of(model), on_undecodable) for raw in page.items or ())
+    return Page(metadata=page.metadata, items=tuple(each for each in found if not isinstance(each, Undecodable)))

@@ -35,7 +35,8 @@ from typing import Any, Final, Generic, NoReturn
 
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import errors, served
-from seatrial.adapters.kube.api.client import KeptT, ObjectT
+from seatrial.adapters.kube.api.client import KeptT
+from seatrial.adapters.kube.api.decoding import ObjectT, OnUndecodable
 
 # API servers that send bookmarks do so about every minute; one and a half of that.
 SILENT_SECONDS: Final = 90.0
@@ -105,6 +106,7 @@ async def reflect(
     on_state: Callable[[SourceState], None],
     on_list: Callable[[], None] = lambda: None,
     keep: Callable[[ObjectT], KeptT | None] = _whole,
+    on_undecodable: OnUndecodable | None = None,
     jitter: Callable[[], float],
     again: Again | None = None,
     older_paths: tuple[str, ...] = (),
@@ -118,7 +120,8 @@ async def reflect(
     """List and watch until cancelled; `jitter` gives numbers in [0, 1). Only errors of the callbacks get out.
 
     `on_list` is called when a list is asked for, `on_sync` when it is there, with what `keep` makes of each object: a
-    page at a time, so that no more than one page is ever held whole. What `on_sync` waits for is waited for.
+    page at a time, so that no more than one page is ever held whole. What `on_sync` waits for is waited for. An object
+    that cannot be decoded is given to `on_undecodable`, and costs no other; without that it fails the list.
 
     `older_paths` are where an older server has the kind: each list asks along them, so that it is missing only where
     all of them are, and a server that is upgraded is asked under its new version soon.
@@ -127,7 +130,19 @@ async def reflect(
     again = again or Again()
     paths = (path, *older_paths)
     source = _Source(
-        client, paths, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list, keep, again
+        client,
+        paths,
+        model,
+        selectors,
+        page_size,
+        silent_seconds,
+        jitter,
+        clock,
+        on_state,
+        on_list,
+        keep,
+        again,
+        on_undecodable,
     )
     while True:
         await sleep(await source.round(on_sync, on_event))
@@ -148,6 +163,7 @@ class _Source(Generic[ObjectT, KeptT]):
         on_list: Callable[[], None],
         keep: Callable[[ObjectT], KeptT | None],
         again: Again,
+        on_undecodable: OnUndecodable | None,
     ) -> None:
         self._client = client
         self._paths = paths
@@ -162,6 +178,7 @@ class _Source(Generic[ObjectT, KeptT]):
         self._on_list = on_list
         self._keep = keep
         self._again = again
+        self._on_undecodable = on_undecodable
         self._state = SourceState(path=self._path)
         self._version: str | None = None  # None: list first
 
@@ -197,9 +214,12 @@ class _Source(Generic[ObjectT, KeptT]):
     async def _list(self, on_sync: Callable[[clients.Listing[KeptT]], object]) -> str:
         began = self._moment()  # the list is as of some moment after this one
         self._on_list()
+        asked: dict[str, Any] = {"page_size": self._page_size, **self._selectors}
+        if self._on_undecodable is not None:
+            asked["on_undecodable"] = self._on_undecodable
         self._path, listing = await served.at_first(
             self._paths,
-            lambda path: self._client.kept(path, self._model, self._keep, page_size=self._page_size, **self._selectors),
+            lambda path: self._client.kept(path, self._model, self._keep, **asked),
         )
         taken = on_sync(listing)
         if isinstance(taken, Awaitable):
@@ -219,6 +239,7 @@ class _Source(Generic[ObjectT, KeptT]):
             silent_seconds=self._silent_seconds,
             # The count stays: a 410 may still follow as the first event, and must not find the delay short again.
             on_open=lambda: self._report(is_connected=True, last_error=None),
+            on_undecodable=self._on_undecodable,
             **self._selectors,
         )
         async with aclosing(events):

@@ -1,30 +1,36 @@
 """The nodes as they are seen: streams joined node by node, only where something changed.
 
+Pacing asks for few rows, an adoption for all that is seen of a node, a rollout for more than that (observe.py).
+
     touched nodes ─▶ NodeSeen, rebuilt on the next look
     revisions, nvidiadrivers ─▶ every node, when what they want has changed
     clusterpolicies, nvidiadrivers, the first owner label ─▶ who moves the nodes, and under which policy
 
-Tests: tests/adapters/kube/test_observe.py
+Tests: tests/adapters/kube/test_observe.py, test_pacing_real.py
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
-from seatrial.adapters.kube.shapes import keys, models, records
+from seatrial.adapters.kube.shapes import keys, kinds, models, records
 from seatrial.adapters.kube.streams.index import ItemT
-from seatrial.adapters.kube.streams.row import Row
+from seatrial.adapters.kube.streams.projection import projected
+from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
+from seatrial.bugs import Guard, TellBug, bug_of, why_of
 from seatrial.core.model import owners
 from seatrial.core.model.consumers import Claim
-from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.intent import is_member
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.operands import ORDER, Operand, governed_by
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.problems import UnreadableObject
 from seatrial.core.model.seen.work import Ended, WorkSeen, counted, noted
 from seatrial.core.model.target import PUBLISHED
 
@@ -113,8 +119,27 @@ class Fleet:
             ends_by=self._find_end,
             warnings=self._find_warnings,
         )
+        faults = self._streams.unreadable_about(name)
+        seen = projected(
+            lambda: self._joined(item, around),
+            lambda err: self._unjoined(item, err),
+        )
+        if faults:
+            seen = seen.unreadable((*seen.facts.unreadable, *faults))
+        self._seen[name] = seen
+
+    def _joined(self, item: items.NodeItem, around: project.Around) -> NodeSeen:
         facts = project.node_facts(item, around.of(table.PODS), around)
-        self._seen[name] = records.read_node(facts, item.labels.get(keys.STATE_LABEL, ""), item.record)
+        return records.read_node(facts, item.labels.get(keys.STATE_LABEL, ""), item.record)
+
+    def _unjoined(self, item: items.NodeItem, err: Exception) -> NodeSeen:
+        """A node whose parts cannot be joined: it counts as unavailable, and keeps what was last seen of it."""
+        name = item.metadata.name
+        self._streams.tell_bug(bug_of(Guard.PROJECTION, f"nodes {name}", err))
+        fault = UnreadableObject(kind="nodes", name=name, why=why_of(err))
+        held = self._seen.get(name)
+        facts = NodeFacts(name=name, resource_version=item.metadata.resource_version, labels=item.labels)
+        return (held or NodeSeen(facts=facts, record=None)).unreadable((fault,))
 
     def _rolling(self) -> tuple[Operand, ...]:
         """The operands whose DaemonSets replace their pods by themselves; none where nobody looks at DaemonSets."""
@@ -233,3 +258,71 @@ class OwnedNodes:
 
 def _is_owned(item: items.NodeItem | None) -> bool:
     return item is not None and bool(item.labels.get(owners.OWNER_LABEL))
+
+
+class FleetObserver:
+    """Sees the nodes of a cluster, and who moves them, through watches; use `async with`."""
+
+    def __init__(
+        self,
+        client: Client,
+        rows: Iterable[Row[Any, Any]],
+        *,
+        namespace: str,
+        on_fault: Callable[[str], None],
+        home: str = keys.HOME,
+        dra_namespaces: tuple[str, ...] = (),
+        on_back: Callable[[str, str], None] = lambda _stream, _version: None,
+        on_bug: TellBug = lambda _bug: None,
+    ) -> None:
+        where = Where(namespace=namespace, home=home, dra=dra_namespaces)
+        self.streams = Streams(client, rows, where, on_back=on_back, on_bug=on_bug)
+        self._fleet = Fleet(self.streams, on_fault=on_fault)
+
+    async def __aenter__(self) -> Self:
+        await self.streams.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.streams.__aexit__()
+
+    async def wait_synced(self, timeout_seconds: float) -> None:
+        """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
+        await self.streams.wait_synced(timeout_seconds)
+
+    async def wait(self, until: Instant | None) -> bool:
+        """Return when something changed, or the time has come; it always goes on."""
+        await self.streams.wait(until)
+        return True
+
+    def poke(self) -> None:
+        """Something changed that no stream tells of: an act was answered."""
+        self.streams.poke()
+
+    def list_anew(self, streams: Collection[str]) -> None:
+        """Have these streams listed again: somebody waits for word from them."""
+        self.streams.list_anew(streams)
+
+    def operator(self) -> OperatorFacts:
+        """What is seen of the GPU Operator."""
+        return self._fleet.operator()
+
+    def is_operator_present(self) -> bool:
+        """Whether a GPU Operator owns NVIDIA's state label here."""
+        return bool(self.operator().kind)
+
+    def is_network_operator_present(self) -> bool:
+        """Whether a Network Operator owns NVIDIA's state label of the network driver here."""
+        return self.operator().network is not None
+
+    def all_nodes(self) -> Mapping[str, NodeSeen]:
+        """Every node seen, member of a rollout or not; changes with the next look, so copy what is to last."""
+        return self._fleet.all_nodes()
+
+    def members_of(self, rollout: models.Rollout) -> Mapping[str, NodeSeen]:
+        """The members of a rollout, with the operands that it moves."""
+        return self._fleet.members_of(rollout)
+
+    def wrote_node(self, node: kinds.Node) -> None:
+        """A write of ours returned this node."""
+        self.streams[table.NODES].wrote(node)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Final, TypeAlias
 
+from seatrial.adapters.kube.api.decoding import Metadata
 from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.shapes.records import instant_of, readable_instant
 from seatrial.core.compat.matrix import Component
@@ -494,5 +495,5 @@ def controller_of(references: Iterable[models.OwnerReference]) -> models.OwnerRe
     return next((owner for owner in references if owner.controller), models.OwnerReference())
 
 
-def meta_of(meta: models.ObjectMeta | kinds.PodMeta | models.BareMeta) -> Meta:
+def meta_of(meta: Metadata) -> Meta:
     return Meta(name=meta.name, namespace=intern(meta.namespace), uid=meta.uid, resource_version=meta.resource_version)

@@ -16,15 +16,15 @@ from dataclasses import replace
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import access, pools, table
-from seatrial.adapters.kube.reading.fleet import Work, governed_of
+from seatrial.adapters.kube.reading.fleet import FleetObserver, Work, governed_of
 from seatrial.adapters.kube.reading.followers import releasing
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.rollouts import Rollouts
-from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.streams import AnyStream
+from seatrial.bugs import TellBug
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates.exposed import TelemetryFacts
@@ -60,13 +60,12 @@ class KubeObserver(FleetObserver):
         suite_image: str = "",
         report_url: str = "",
         has_kueue: bool = False,
+        on_bug: TellBug = lambda _bug: None,
     ) -> None:
-        """`on_back` is told which stream went back in time, and to which version: a restored etcd.
-
+        """`on_back` gets the stream that went back in time, and the version it went to: a restored etcd.
         `dra_namespaces` are where DRA plugins run, beside the operator's; none for where their charts put them.
 
         `measured` has what was measured for a rollout by anybody but a Job.
-
         `suite_image` runs the gates that come with seatrial where a rollout says no word about gates.
 
         `report_url` is the pattern of the address under which people find the report of a rollout.
@@ -82,6 +81,7 @@ class KubeObserver(FleetObserver):
             home=home,
             dra_namespaces=dra_namespaces,
             on_back=on_back,
+            on_bug=on_bug,
         )
         self._now = client.now
         self._rollouts = Rollouts(
@@ -156,6 +156,8 @@ class KubeObserver(FleetObserver):
                 rollout=record,
                 operator=self.operator(),
                 unreadable=tuple(each for each in self._rollouts.unreadable().items() if each[0] != record.name),
+                unreadable_objects=self.streams.unreadable(),
+                set_aside=self._rollouts.set_aside(),
                 is_guarded=keys.FINALIZER in rollout.metadata.finalizers,
                 is_deleting=rollout.metadata.deletion_timestamp is not None,
                 is_uninstalling=self._is_uninstalling,
@@ -235,6 +237,15 @@ class KubeObserver(FleetObserver):
                 found = probes.measurement_of(item, pods, refusals)
                 if found is not None:
                     yield found
+
+    def set_aside(self, why: str) -> str:
+        """Leave the rollout at work alone for a while, after a bug of ours; its name, empty where there is none."""
+        return self._rollouts.put_aside(why)
+
+    @property
+    def at_work(self) -> str:
+        """The name of the rollout that was looked at last; empty where there is none."""
+        return self._rollouts.at_work
 
     # ── for those beside the loop ────────────────────────────────────────────────────────────────────────────────────
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from seatrial.adapters.kube.reading import followers, items, operator_items, pod_items, pools, rollout_items
+from seatrial.adapters.kube.reading import bare, followers, items, operator_items, pod_items, pools, rollout_items
 from seatrial.adapters.kube.reading.followers import olm
 from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
@@ -56,6 +56,10 @@ def _same(item: T) -> T:
     return item
 
 
+def _named_in_spec(raw: Any) -> str:
+    return raw.spec.node_name or ""
+
+
 # ── what is kept of which kind ───────────────────────────────────────────────────────────────────────────────────────
 
 NODES: Final[Row[kinds.Node, items.NodeItem]] = Row(
@@ -64,6 +68,8 @@ NODES: Final[Row[kinds.Node, items.NodeItem]] = Row(
     model=kinds.Node,
     slim=_the(items.node_item),
     reach=lambda item, _: (item.metadata.name,),
+    bare=bare.node_item,
+    node_named=lambda raw: raw.metadata.name,
 )
 
 PODS_BY_CLAIM: Final[By[items.PodItem, tuple[str, str]]] = By(keys=lambda pod: pod.claims)
@@ -77,6 +83,8 @@ PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
     slim=lambda where: partial(pod_items.pod_item, operator_namespace=where.namespace, dra_namespaces=where.dra),
     tells=lambda pod: pod.tells,  # most changes of a pod are none to us: a probe, a condition
     node=lambda pod: pod.node,
+    node_named=_named_in_spec,
+    is_tenants=bare.is_tenants,
     indices=(PODS_BY_CLAIM, PODS_BY_OWNER),
 )
 
@@ -107,6 +115,7 @@ POD_BUDGETS: Final[Row[kinds.PodDisruptionBudget, pod_items.BudgetItem]] = Row(
     path=_the(keys.POD_BUDGETS),
     model=kinds.PodDisruptionBudget,
     slim=_the(pod_items.budget_item),
+    bare=bare.budget_item,
     need=Need.EXPLAINS,  # one that is not seen is honoured by the API server all the same
     tells=lambda item: (item.budget.selector, item.budget.allowed > 0),
 )
@@ -192,6 +201,7 @@ ROLLOUTS: Final[Row[models.RolloutText, rollout_items.RolloutItem]] = Row(
     path=_the(keys.ROLLOUTS),
     model=models.RolloutText,
     slim=_the(rollout_items.rollout_item),
+    bare=bare.rollout_item,
     missing=rollout_items.not_installed,
 )
 
@@ -232,6 +242,7 @@ CLAIMS: Final[Row[kinds.ResourceClaim, items.ClaimItem]] = Row(
     older_paths=keys.RESOURCE_CLAIMS[1:],
     model=kinds.ResourceClaim,
     slim=_the(items.claim_item),
+    bare=bare.claim_item,
     need=Need.IF_INSTALLED,
     tells=lambda item: item.claim,
     reach=_nodes_of_claimants,
@@ -245,6 +256,7 @@ SLICES: Final[Row[kinds.ResourceSlice, items.SliceItem]] = Row(
     slim=_the(items.slice_item),
     need=Need.IF_INSTALLED,
     node=lambda item: item.node,
+    node_named=_named_in_spec,
 )
 
 MAINTENANCES: Final[Row[kinds.NodeMaintenance, items.MaintenanceItem]] = Row(
@@ -254,6 +266,7 @@ MAINTENANCES: Final[Row[kinds.NodeMaintenance, items.MaintenanceItem]] = Row(
     slim=_the(items.maintenance_item),
     need=Need.IF_INSTALLED,
     node=lambda item: item.node,
+    node_named=_named_in_spec,
 )
 
 

@@ -75,6 +75,12 @@ class Row(Generic[RawT, ItemT]):
     """The nodes that a change costs, where items do not name one; a change that reaches none is no news."""
     indices: tuple[By[ItemT, Any], ...] = ()
     """By what else its items are found."""
+    bare: Callable[[Object, str], ItemT] | None = None
+    """What is kept of an object that cannot be read; None where the last that could be read is kept, if any."""
+    node_named: Callable[[Any], str] | None = None
+    """The node that an object names, also one that cannot be read; None where objects are about no node."""
+    is_tenants: Callable[[Where, str], bool] = lambda _where, _namespace: False
+    """Whether an object in this namespace says no more than who works on a node."""
     missing: Callable[[], SeatrialError] | None = None
     """What to say where a required kind is not installed, beyond what the API server says."""
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Generic
 
 from seatrial.adapters.kube.api import errors, watch
 from seatrial.adapters.kube.api.client import Client, EventKind, Listing, WatchEvent
+from seatrial.adapters.kube.api.decoding import Object, Undecodable
 from seatrial.adapters.kube.api.store import Store
 from seatrial.adapters.kube.streams.index import By, Index, ItemT, KeyT
+from seatrial.adapters.kube.streams.projection import Faults, projected
 from seatrial.adapters.kube.streams.row import Need, RawT, Row, Where
+from seatrial.bugs import TellBug, why_of
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.snapshot import Freshness
@@ -35,9 +38,12 @@ class Stream(Generic[RawT, ItemT]):
         on_change: Callable[[ItemT | None, ItemT | None], None],
         on_state: Callable[[], None],
         on_back: Callable[[str, str], None],
+        on_fault: Callable[[Iterable[str]], None] = lambda _nodes: None,
+        on_bug: TellBug = lambda _bug: None,
     ) -> None:
         self.row = row
         self.path = row.path(where)
+        self.faults = Faults(self.path.rsplit("/", 1)[-1], on_bug)
         self.store: Store[ItemT] = Store(key=row.key, on_change=self._change)
         self.state = watch.SourceState(path=self.path)
         self._slim = row.slim(where)
@@ -46,6 +52,8 @@ class Stream(Generic[RawT, ItemT]):
         self._on_change = on_change
         self._on_state = on_state
         self._on_back = on_back
+        self._on_fault = on_fault
+        self._where = where
         self._again = watch.Again()
         self._is_awaited = False
         """Whether somebody has asked for word and waits for it."""
@@ -56,9 +64,10 @@ class Stream(Generic[RawT, ItemT]):
             client,
             self.path,
             self.row.model,
-            on_list=self.store.begin,
+            on_list=self._begin,
             on_sync=self._sync,
             keep=self._keep,
+            on_undecodable=self._undecodable,
             on_event=self._event,
             on_state=self.take_state,
             jitter=random.random,
@@ -75,7 +84,7 @@ class Stream(Generic[RawT, ItemT]):
 
     def wrote(self, raw: RawT) -> None:
         """Take over what the server returned for a write of ours."""
-        item = self._slim(raw)
+        item = self._read(raw)
         if item is not None:
             self.store.wrote(item)
 
@@ -133,17 +142,85 @@ class Stream(Generic[RawT, ItemT]):
 
     # ── what the watch tells ─────────────────────────────────────────────────────────────────────────────────────────
 
+    def _read(self, raw: RawT) -> ItemT | None:
+        """What is kept of an object; of one that cannot be read, what we have of it otherwise."""
+
+        def read() -> tuple[ItemT | None, bool]:
+            item = self._slim(raw)
+            if item is not None:
+                self._try(item)
+            return item, True
+
+        def failed(err: Exception) -> tuple[ItemT | None, bool]:
+            return self._unreadable(raw, err), False
+
+        item, is_read = projected(read, failed)
+        if is_read:
+            self._tell_fault(self.faults.clear(raw.metadata))
+        return item
+
+    def _try(self, item: ItemT) -> None:
+        """Ask an item everything that it is asked later, so that nothing of it raises half way through a change."""
+        self.row.key(item)
+        if self.row.tells is not None:
+            self.row.tells(item)
+        if self.row.node is not None:
+            self.row.node(item)
+        for index in self._indices:
+            tuple(index.keys(item))
+
+    def _unreadable(self, raw: Object, why: Exception | str) -> ItemT | None:
+        """Note that an object cannot be read, and give what is kept of it all the same."""
+        row, meta = self.row, raw.metadata
+        named = row.node_named(raw) if row.node_named is not None else ""
+        is_tenants = row.is_tenants(self._where, meta.namespace)
+        self._tell_fault(self.faults.note(meta, why, (named,) if named else (), is_tenants=is_tenants))
+        if row.bare is not None:
+            return row.bare(raw, why if isinstance(why, str) else why_of(why))
+        held = self.store.get((meta.namespace, meta.name))
+        # Of one that lives on, the last that could be read; its successor of the same name is another.
+        return held if held is not None and held.metadata.uid == meta.uid else None
+
+    def _undecodable(self, found: Undecodable) -> None:
+        """Take note of an object of which nothing but the metadata can be decoded."""
+        if found.is_deleted:
+            self._forget(found.object)
+            return
+        item = self._unreadable(found.object, found.why)
+        if item is not None and self.row.bare is not None:
+            self.store.apply(WatchEvent(kind=EventKind.MODIFIED, object=item))
+
+    def _forget(self, gone: Object) -> None:
+        """An object is gone, or of no interest any more, such as a finished pod."""
+        meta = gone.metadata
+        self._tell_fault(self.faults.clear(meta))
+        held = self.store.get((meta.namespace, meta.name))
+        if held is not None and held.metadata.uid == meta.uid:
+            self.store.apply(WatchEvent(kind=EventKind.DELETED, object=held))
+
+    def _begin(self) -> None:
+        self.faults.begin()
+        self.store.begin()
+
+    def _tell_fault(self, nodes: Iterable[str] | None) -> None:
+        if nodes is not None:
+            self._on_fault(nodes)
+
     def _change(self, before: ItemT | None, after: ItemT | None) -> None:
         for index in self._indices.values():
             index.change(before, after)
         if self._by_node is not None:
             self._by_node.change(before, after)
         if self.row.is_news(before, after):
-            self._on_change(before, after)
+            about = after if after is not None else before
+            projected(
+                lambda: self._on_change(before, after),
+                lambda err: None if about is None else self._tell_fault(self.faults.note(about.metadata, err)),
+            )
 
     def _keep(self, raw: RawT) -> ItemT | None:
         """What is kept of an object in a list: what is held already, where it says the same, so nothing is twice."""
-        item = self._slim(raw)
+        item = self._read(raw)
         held = self.store.get(self.row.key(item)) if item is not None else None
         return held if held == item else item
 
@@ -151,19 +228,19 @@ class Stream(Generic[RawT, ItemT]):
         taking = self.store.syncing(listing)
         while (is_back := next(taking)) is None:
             await asyncio.sleep(0)  # a long list keeps nobody else from running
+        self._tell_fault(self.faults.end())
         if is_back:
             self._on_back(self.row.name, listing.resource_version)
 
     def _event(self, event: WatchEvent[RawT]) -> None:
-        item = self._slim(event.object)
-        if item is not None:
+        item = self._read(event.object)
+        if item is None:
+            self._forget(event.object)
+        elif event.kind is EventKind.DELETED:
+            self._tell_fault(self.faults.clear(event.object.metadata))
             self.store.apply(WatchEvent(kind=event.kind, object=item))
-            return
-        meta = event.object.metadata
-        held = self.store.get((meta.namespace, meta.name))
-        if held is not None and held.metadata.uid == meta.uid:
-            # It is of no interest any more, e.g. a finished pod.
-            self.store.apply(WatchEvent(kind=EventKind.DELETED, object=held))
+        else:
+            self.store.apply(WatchEvent(kind=event.kind, object=item))
 
     def take_state(self, state: watch.SourceState) -> None:
         """How sure the watch is of what it delivered."""

@@ -23,7 +23,9 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.streams.index import By, ItemT, KeyT
 from seatrial.adapters.kube.streams.row import RawT, Row, Where
 from seatrial.adapters.kube.streams.stream import Stream
+from seatrial.bugs import TellBug
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.problems import UnreadableObject
 
 LOOK_SECONDS: Final = 30.0
 """Freshness is judged by time passing, so we look at least this often even when nothing changes."""
@@ -43,6 +45,7 @@ class Streams:
         where: Where,
         *,
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
+        on_bug: TellBug = lambda _bug: None,
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd."""
         self.era = 0
@@ -50,6 +53,7 @@ class Streams:
         self._client = client
         self._where = where
         self._tell_back = on_back
+        self.tell_bug = on_bug
         self._streams: dict[Row[Any, Any], AnyStream] = {}
         self._open = list(dict.fromkeys(rows))
         self._listeners: dict[Row[Any, Any], list[Callable[[Any, Any], None]]] = defaultdict(list)
@@ -92,6 +96,8 @@ class Streams:
                 on_change=lambda before, after: self._take(row, before, after),
                 on_state=self.poke,
                 on_back=self._on_back,
+                on_fault=self._on_fault,
+                on_bug=self.tell_bug,
             )
         return self._streams[row]
 
@@ -112,6 +118,16 @@ class Streams:
     def under(self, row: Row[Any, ItemT], by: By[ItemT, KeyT], key: KeyT) -> Collection[ItemT]:
         """The items of a row under the key of an index."""
         return self[row].under(by, key)
+
+    def unreadable_about(self, node: str) -> tuple[UnreadableObject, ...]:
+        """What is about a node and cannot be read."""
+        streams = (stream for stream in self.decisive if len(stream.faults))
+        return tuple(found for stream in streams for found in stream.faults.about(node))
+
+    def unreadable(self) -> tuple[UnreadableObject, ...]:
+        """What decisions rest on, is about no node, and cannot be read."""
+        streams = (stream for stream in self.decisive if stream.row.bare is None and stream.row.node_named is None)
+        return tuple(found for stream in streams for found in stream.faults.about_none())
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -153,6 +169,11 @@ class Streams:
                 self.poke()
         for listener in self._listeners[row]:
             listener(before, after)
+
+    def _on_fault(self, nodes: Iterable[str]) -> None:
+        """An object became unreadable, or readable again."""
+        self.touch(nodes)
+        self.poke()
 
     def _on_back(self, stream: str, version: str) -> None:
         """A list is of an older history than what was seen: nothing that was remembered of it counts any more."""

@@ -7,7 +7,7 @@ Tests: tests/core/test_snapshot.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from seatrial.core.model.gates.asking import is_by_claim
@@ -263,3 +263,8 @@ class NodeSeen:
     @property
     def name(self) -> str:
         return self.facts.name
+
+    def unreadable(self, found: tuple[UnreadableObject, ...]) -> NodeSeen:
+        """The same node where these objects cannot be read: unavailable, unless they only say who works on it."""
+        is_trusted = all(each.is_tenants for each in found)
+        return replace(self, facts=replace(self.facts, unreadable=found, is_ready=self.facts.is_ready and is_trusted))

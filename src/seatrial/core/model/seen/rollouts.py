@@ -7,9 +7,14 @@ Tests: tests/core/test_snapshot.py
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.instants import Instant
+
+UNKNOWN: Final = "unknown"
+UNKNOWN_MAX: Final = 3
+"""After so many acts in a row of unknown outcome the rollout is set aside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -64,6 +69,7 @@ class Rebuff:
     at: Instant
     count: int
     code: str
+    """`failed`, `blocked`, or UNKNOWN where a bug of ours hides how it ended."""
     detail: str
 
 
