@@ -7,6 +7,7 @@ last writes before it, everything hostile is taken away, and it goes on. Tests: 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -29,7 +30,7 @@ from seatrial.core.model.seen.operands import APPS
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.torture.callbacks import STACKS, Gauge
 from seatrial_lab.torture.drawing import End, Schedule
-from seatrial_lab.torture.seeds import BREACH, CRASH, Keeper
+from seatrial_lab.torture.seeds import BREACH, Keeper
 from seatrial_lab.torture.stage import Play, Stage, rollout_of
 from seatrial_lab.torture.table import Mode
 from seatrial_lab.torture.way import BadWay
@@ -45,6 +46,7 @@ TWINS_HOME: Final = "hostile-twin"
 OWN_COUNT: Final = 2
 STATUS_SECONDS: Final = 120.0
 ARGUMENTS: Final = ("--kueue", "--debug")
+CONTAINED: Final = re.compile(r'bug contained guard=(\S+) subject="?([^"\n]*?)"? why="?(.*)')
 LOST: Final = "The lease was lost"
 
 
@@ -292,7 +294,6 @@ def _line(opened: Play, plan: Plan, seen: Seen, twin: str) -> Object:
         answer = "taken" if 200 <= code < 300 else "refused" if 400 <= code < 500 else "unanswered"
         counts.setdefault(f"{each['account']} {each['kind']}", Counter())[answer] += 1
     rules = Counter(rule.partition(" ")[0] for each in tried if 200 <= each["code"] < 300 for rule in each["rules"])
-    crashes = Counter(_last_words(log))
     return {
         "seed": plan.seed,
         "kinds": list(plan.kinds),
@@ -307,18 +308,17 @@ def _line(opened: Play, plan: Plan, seen: Seen, twin: str) -> Object:
         "callbacks": _busy(opened.folder),
         "leases": {"lost": log.count(LOST), "twin_lost": twin.count(" lost")},
         "deaths": seen.deaths,
-        "contained": dict(crashes.most_common(12)),
+        "contained_count": len(CONTAINED.findall(log)),
+        "contained": dict(Counter(_contained(log)).most_common(20)),
         "breaches": log.count(BREACH),
     }
 
 
-def _last_words(log: str) -> Iterator[str]:
-    """The last line of each traceback, dead of it or not."""
-    lines = log.splitlines()
-    for number, line in enumerate(lines):
-        if line.lstrip().startswith(CRASH):
-            rest = [each for each in lines[number + 1 :] if each and not each.startswith(" ")]
-            yield (rest or [line])[0][:200]
+def _contained(log: str) -> Iterator[str]:
+    """Each exception that did not end the controller: where it was contained, of what kind of object, and its words."""
+    for found in CONTAINED.finditer(log):
+        guard, subject, why = found.groups()
+        yield f"{guard}: {subject.partition(' ')[0]}: {why}"[:200]
 
 
 def _busy(folder: Path) -> dict[str, int]:
