@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,9 +20,12 @@ from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import models
+from seatrial.controller.forges import NO_FORGES, Forges
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
+from seatrial.core.actions.at_home import CloseRequest
 from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
-from seatrial.ports import Outcome, Result
+from seatrial.core.model.seen.requests import Request
+from seatrial.ports import Forge, Outcome, Result
 from seatrial.supervision import Ending
 from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.plane.certificates import Authority, Pair
@@ -100,12 +103,15 @@ async def watching(
     look_seconds: float = 0.05,
     permits: Permits = FOLDERS,
     authorities: Authorities = MACHINES_OWN,
+    forges: Forges = NO_FORGES,
 ) -> AsyncIterator[Watch]:
     watch = Watch(rollout=rollout)
     async with Client(NO_CLUSTER, user_agent="test-keeper") as client:
         watch.keeper = Keeper(
             client,
-            GitSettings(folder=folder, permits=permits, authorities=authorities, look_seconds=look_seconds),
+            GitSettings(
+                folder=folder, permits=permits, authorities=authorities, look_seconds=look_seconds, forges=forges
+            ),
             now=lambda: watch.now,
             is_leader=lambda: watch.is_leading,
             tell=watch.endings.append,
@@ -153,6 +159,34 @@ async def test_a_machine_without_a_file_to_spare_is_told_and_looking_goes_on_aft
         person.write(MATRIX, matrix_of(canary="560.35.03"))
         later = await watch.until(lambda facts: facts.driver == "560.35.03")
         assert later.trouble == ""
+
+
+class OddForge:
+    """A forge that answers with something nobody has foreseen."""
+
+    async def requests(self, _: Collection[str], /) -> tuple[Request, ...]:
+        raise UnicodeDecodeError("utf-8", b"\xf6", 0, 1, "invalid start byte")
+
+    open = write = close = post = requests
+
+
+class OddForges(Forges):
+    def of(self, _: GitPlace, /) -> Forge | None:
+        return OddForge()  # type: ignore[return-value]
+
+
+async def test_a_failure_that_nobody_foresaw_is_shown_like_any_other(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, _ = stage
+    rollout = a_rollout(remote, is_by_request=True)
+    async with watching(rollout, tmp_path / "clones", forges=OddForges()) as watch:
+        lost = await watch.until(lambda facts: bool(facts.trouble))
+        outcome = await watch.do(CloseRequest(rollout="spring", step=PublishStep.CANARY))
+
+        assert lost.trouble.startswith("UnicodeDecodeError: ")
+        assert (outcome.result, outcome.detail) == (Result.FAILED, lost.trouble)
+        assert watch.endings == []
 
 
 async def test_what_ends_the_looking_is_told_and_it_begins_anew_while_what_was_seen_grows_old(
@@ -212,6 +246,19 @@ async def test_a_first_clone_that_takes_its_time_tells_how_far_it_is(
         assert (told.since, told.head) == (watch.now, "")
         seen = await watch.until(lambda facts: not facts.trouble)
         assert seen.head == remote.head()
+
+
+async def test_what_a_look_finds_counts_for_the_rollout_it_was_begun_for_and_no_other(
+    stage: tuple[Bare, Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clone, "PROGRESS_SECONDS", 0.0)
+    slow(tmp_path, Path(os.environ["GIT_CONFIG_GLOBAL"]), step_seconds=0.3)
+    async with watching(a_rollout(stage[0]), tmp_path / "cache", look_seconds=600.0) as watch:
+        await watch.until(lambda facts: bool(facts.trouble))  # the clone is under way
+        watch.rollout = None
+        assert watch.keeper.facts() is None
+        await watch.do(BAD)  # one thing at a time: by now the look has ended
+        assert watch.keeper.facts() is None
 
 
 async def test_only_news_wakes_the_controller(stage: tuple[Bare, Person], tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ import pytest
 from seatrial.adapters.kube.shapes import records
 from seatrial.cli.run import controller as command
 from seatrial.controller import main
+from seatrial.core.text.moments import instant_of
 
 
 def test_what_the_clock_says_survives_being_written_down() -> None:
     now = main.SystemClock().now()
-    assert records.instant_of(records.text_of(now)) == now
+    assert instant_of(records.text_of(now)) == now
 
 
 def test_nothing_is_looked_through_as_a_whole_while_everything_is_listed_nor_what_was_listed_ever_again() -> None:

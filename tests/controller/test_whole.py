@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.controller.keeper import GitSettings
@@ -269,6 +270,27 @@ async def test_who_loses_the_lease_ends_and_leaves_it_to_whoever_has_it(stage: S
         with pytest.raises(LeaseLost, match=r"lost \(somebody-else leads by now\), so this controller stops"):
             await task
     assert stage.holder == "somebody-else"
+
+
+async def test_whatever_ends_it_the_lease_is_kept_until_the_acts_under_way_have_ended(stage: Stage) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    async def slowly(request: web.Request) -> web.StreamResponse:
+        if request.method == "PATCH" and request.path.startswith(keys.NODES):
+            is_asked.set()
+            await asyncio.to_thread(may_answer.wait, SECONDS_MAX)
+        return await stage.cluster.answer(request)
+
+    stage.server.will(slowly)
+    async with running(stage) as task:
+        await stage.until(is_asked.is_set)
+        task.cancel()
+        ended, _ = await asyncio.wait([task], timeout=1.0)
+        is_kept = bool(stage.holder)
+        may_answer.set()
+        assert (ended, is_kept) == (set(), True)
+        await asyncio.wait([task], timeout=SECONDS_MAX)
+    assert stage.holder == ""
 
 
 async def test_who_stands_by_takes_over_when_the_lease_is_given_up(stage: Stage) -> None:

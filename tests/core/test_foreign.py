@@ -46,3 +46,16 @@ def test_a_megabyte_of_unfinished_escapes_is_read_in_one_go() -> None:
     """Each of them begins a string that never ends: whoever looks for its end from each would look for hours."""
     for begun in (f"{ESC}]", f"{ESC}P", "\x9d", "\x90", f"{ESC}[", f"{ESC} "):
         assert len(foreign.line(begun * 500_000)) <= foreign.LINE_MAX
+
+
+def test_a_text_of_megabytes_is_cut_before_it_is_cleaned() -> None:
+    class Counted(str):
+        """A text that nothing may go through as a whole."""
+
+        __slots__ = ()
+
+        def isprintable(self) -> bool:
+            raise AssertionError("all of it is looked at")
+
+    assert foreign.line(Counted("\x1b[31m" * 1_000_000)) == ""
+    assert len(foreign.lines(Counted("words\n" * 1_000_000))) == foreign.LINES_MAX

@@ -85,6 +85,15 @@ def test_a_cluster_without_our_resource_is_told_how_to_get_it(tmp_path: Path) ->
         assert_one_sentence(answer, "GPURollout", "seatrial manifests crd | kubectl apply -f -")
 
 
+A_WORD = {
+    "gate": "smoke",
+    "verdict": "pass",
+    "because": "it is well",
+    "at": "2026-11-18T10:00:00Z",
+    "until": "2026-11-19T10:00:00Z",
+}
+
+
 def a_rollout(**spec: Any) -> str:
     """A rollout's text, good but for what is given."""
     body = {"target": {"driver": "580.105.08"}, **spec}
@@ -109,6 +118,10 @@ def a_rollout(**spec: Any) -> str:
         ({"waves": {"first": "150%"}}, "a wave is a count such as 3 or a percentage up to 100%"),
         ({"limits": {"maxParallelUpgrades": -1}}, "spec.limits.maxParallelUpgrades"),
         ({"limits": {"maxParalel": 1}}, "maxParalel"),
+        ({"driverTimeoutSeconds": 300_000_000_000}, "spec.driverTimeoutSeconds"),
+        ({"retries": {"max": 1, "pauseSeconds": 31_536_001}}, "spec.retries.pauseSeconds"),
+        ({"approvals": {"attested": [{**A_WORD, "until": "9999-12-31T23:59:59-05:00"}]}}, r"attested\[0\].until"),
+        ({"approvals": {"attested": [{**A_WORD, "at": "0000-01-01T00:00:00Z"}]}}, r"attested\[0\].at"),
     ],
 )
 def test_a_rollout_that_cannot_be_meant_is_refused_by_the_api_server(

@@ -319,6 +319,32 @@ class FullPages(Pages):
         super().append(at, kind, fields)
 
 
+class Noting:
+    """Writes down which acts it is asked for, and does none."""
+
+    def __init__(self, begun: list[str]) -> None:
+        self._begun = begun
+
+    def submit(self, action: Action) -> None:
+        self._begun.append(action.id)
+
+    def in_flight(self) -> frozenset[str]:
+        return frozenset()
+
+    def collect(self) -> tuple[Outcome, ...]:
+        return ()
+
+
+@pytest.mark.parametrize("room", range(3))
+def test_an_act_whose_line_cannot_be_written_is_not_begun_nor_any_after_it(room: int) -> None:
+    world = a_world()
+    ports = world.ports(FullPages(room))
+    begun: list[str] = []
+    decided = run_once(replace(ports, executor=Noting(begun)), Memory(0.0)).decision
+    assert decided is not None
+    assert begun == [action.id for action in decided.actions][:room]
+
+
 @pytest.mark.parametrize("room", range(6))
 def test_while_the_journal_is_full_nobody_is_disrupted_and_the_rollout_says_why_and_then_it_goes_on(room: int) -> None:
     world, pages = a_world(), FullPages(room)

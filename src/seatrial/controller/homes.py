@@ -58,11 +58,11 @@ class Apart:
 
     async def _at_both(self, act: HomeAct) -> None:
         """Each takes back, or asks for, what it has; what one of them cannot do does not keep the other from it."""
-        failures: list[SeatrialError] = []
+        failures: list[Exception] = []
         for home in (self._files, self._matrix):
             try:
                 await home.do(act)
-            except SeatrialError as err:
+            except Exception as err:  # noqa: BLE001  the other home gets its try, whatever it is
                 failures.append(err)
         if failures:
             raise failures[0]

@@ -4,8 +4,8 @@
     not seen    the facts from before stay, `trouble` says why they are old, `since` says since when
 
 Looks every half minute, and at once after a write of ours. One thing at a time: a look that began before a write never
-hides it. A machine that lacks something (files, memory, git) is a remote that cannot be looked at; whatever else ends
-the looking is told, and it begins anew, while what was seen grows old.
+hides it. Whatever goes wrong in a look or a try is a failure that is shown: other people write what is read here. What
+else ends the looking is told, and it begins anew, while what was seen grows old.
 
 Tests: tests/controller/test_keeper.py, tests/e2e/
 """
@@ -38,6 +38,7 @@ from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
 from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
 from seatrial.ports import Forge, Outcome, Result
 
 LOOK_SECONDS: Final = 30.0
@@ -143,8 +144,10 @@ class Keeper:
             return Outcome(action=act, result=Result.STALE, detail=str(err))
         except NothingToChange:
             pass  # somebody published it before us; the resource will be seen to carry it
-        except (SeatrialError, OSError) as err:
-            return Outcome(action=act, result=Result.FAILED, detail=str(err))
+        except MemoryError:
+            raise
+        except Exception as err:  # noqa: BLE001  others push what is read here
+            return Outcome(action=act, result=Result.FAILED, detail=_why(err))
         return Outcome(action=act, result=Result.DONE)
 
     async def _run(self) -> None:
@@ -165,8 +168,10 @@ class Keeper:
         at = self._now()
         try:
             facts = replace(await home.look(at), seen_at=at, every_seconds=self._settings.look_seconds)
-        except (SeatrialError, OSError) as err:
-            facts = self._troubled(str(err))
+        except MemoryError:
+            raise
+        except Exception as err:  # noqa: BLE001  as above
+            facts = self._troubled(_why(err))
         if home is not self._home:
             return  # the rollout at work is another one by now
         self._take(facts)
@@ -247,6 +252,11 @@ class Keeper:
                 loop.call_soon_threadsafe(self._not_yet, key, why)
 
         return Repository(remote, folder, author=AUTHOR, on_progress=on_progress)
+
+
+def _why(err: Exception) -> str:
+    """Why a look or a try failed; of what nobody foresaw the kind goes along."""
+    return str(err) if isinstance(err, SeatrialError | OSError) else foreign.lines(supervision.told(err))
 
 
 def _timeless(facts: SourceFacts) -> SourceFacts:

@@ -92,11 +92,34 @@ def children() -> set[str]:
     return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
-async def test_the_process_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_process_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("KUBECONFIG", "/secret")
     assert (await said("true")).verdict is GateVerdict.PASSED
-    assert os.environ["KUBECONFIG"] == "/secret"
+    listing = "import json, os, sys; json.dump({'trouble': 'it knows ' + ' '.join(os.environ)}, sys.stdout)"
+    monkeypatch.setattr(sys, "executable", an_interpreter(tmp_path, listing))
+    found = await said("true")
+    assert "it knows" in found.detail
+    assert "KUBECONFIG" not in found.detail
+
+
+async def test_an_answer_of_a_process_that_then_failed_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        sys, "executable", an_interpreter(tmp_path, """print('{"answer": true}'); raise SystemExit(3)""")
+    )
+    found = await said("true")
+    assert found.verdict is GateVerdict.UNKNOWN
+    assert "its process ended with 3" in found.detail
+
+
+def an_interpreter(folder: Path, work: str) -> str:
+    """What does this instead of what it was started for."""
+    script = folder / "python"
+    script.write_text(f"#!{sys.executable} -I\n{work}\n", encoding="utf-8")
+    script.chmod(0o755)
+    return str(script)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from seatrial.adapters.files.rules.asking import Worker
 from seatrial.adapters.files.rules.cel_rules import load_rules
 from seatrial.cli.main import main
 from seatrial.core.compat.findings import Verdict
+from tests.adapters.expressions.test_measurer import an_interpreter
 from tests.adapters.files.test_cel_rules import ENTRY, ON
 
 TEN = "[0,1,2,3,4,5,6,7,8,9]"
@@ -69,6 +71,17 @@ def test_no_rule_is_answered_by_what_was_said_before_it(monkeypatch: pytest.Monk
     for _ in range(2):
         answer, why = worker.ask(about)
         assert (answer, "did not start" in why) == (None, True)
+
+
+def test_the_process_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/secret")
+    listing = (
+        "import json, os, sys\nfor _ in sys.stdin: print(json.dumps({'trouble': ' '.join(os.environ)}), flush=True)"
+    )
+    monkeypatch.setattr(sys, "executable", an_interpreter(tmp_path, f"import json, os, sys\n{listing}"))
+    answer, known = Worker().ask({"expression": "true"})
+    assert answer is None
+    assert "KUBECONFIG" not in known
 
 
 def test_a_thousand_rules_without_an_end_take_no_longer_than_a_few() -> None:

@@ -89,3 +89,23 @@ def test_of_what_is_told_on_the_way_the_end_is_kept() -> None:
     assert done.code == 3
     assert "fatal: no" in done.err
     assert len(done.err) < 10_000
+
+
+def test_of_a_long_error_output_whole_lines_of_its_end_are_kept() -> None:
+    shown = "i=0; while [ $i -lt 20000 ]; do echo number $i; i=$((i+1)); done"
+    for done in (
+        run(["-c", f"alias.go=!({shown}) >&2; #", "go"], timeout_seconds=20),
+        run_told(["-c", f"alias.go=!({shown}) >&2; #", "go"], silent_seconds=20, on_line=lambda _: None),
+    ):
+        assert len(done.err) < process.ERR_BYTES_MAX
+        assert all(line.startswith("number ") for line in done.err.splitlines())
+        assert done.err.splitlines()[-1] == "number 19999"
+
+
+def test_a_line_without_an_end_is_not_kept() -> None:
+    endless = f"head -c {4 * process.ERR_BYTES_MAX} /dev/zero | tr '\\0' x"
+    told: list[str] = []
+    steps = f"({endless}; echo; echo the end) >&2"
+    done = run_told(["-c", f"alias.go=!{steps}; #", "go"], silent_seconds=20, on_line=told.append)
+    assert (done.err.strip(), told) == ("the end", ["the end"])
+    assert run(["-c", f"alias.go=!{steps}; #", "go"], timeout_seconds=20).err.strip() == "the end"

@@ -52,15 +52,40 @@ def test_what_a_rollout_did_is_found_by_its_name_and_no_other_rollouts(remote: B
     ours.commit(rollout="driver-580-b", step="canary", edits=PROMOTION, subject="Another rollout")
     second = promote(ours, "promote", edits={"matrix.yaml": swap("rollback: 565.57.01", "rollback: 570.86.15")})
     ours.tag(rollout="driver-580", base="v2026-11-stable", commit=second, message="Stable")
-    at = [float(remote.git("show", "-s", "--format=%ct", sha)) for sha in (first, second)]
 
     seen = remote.ours("another").look(rollout="driver-580")
 
     assert seen.commits == (
-        OurCommit(step="canary", sha=first, at=at[0]),
-        OurCommit(step="promote", sha=second, at=at[1]),
+        OurCommit(step="canary", sha=first),
+        OurCommit(step="promote", sha=second),
     )
     assert seen.tags == (OurTag(name="v2026-11-stable", sha=second),)
+
+
+@pytest.mark.parametrize("date", ["18446744073709551616 +0000", "-1 +0000", "tomorrow", "1e309 +0000", ""])
+@pytest.mark.parametrize("branch", ["main", "seatrial/driver-580/bad"])
+def test_a_commit_with_a_date_that_cannot_be_read_is_found_like_any_other(
+    remote: Bare, date: str, branch: str, tmp_path: Path
+) -> None:
+    ours = remote.ours()
+    first = promote(ours, "canary")
+    who = f"Ada <ada@example.com> {date}".rstrip()
+    raw = tmp_path / "commit"
+    raw.write_text(
+        f"tree {remote.git('rev-parse', 'main^{tree}')}\nparent {first}\nauthor {who}\ncommitter {who}\n\n"
+        "Mark as bad\n\nSeatrial-Rollout: driver-580\nSeatrial-Step: bad\n"
+    )
+    pushed = remote.git("hash-object", "-t", "commit", "-w", "--literally", str(raw))
+    remote.git("update-ref", f"refs/heads/{branch}", pushed)
+
+    seen = ours.look(rollout="driver-580")
+
+    steps = {each.step: each.sha for each in seen.commits} | {step: each.commit for step, each in seen.proposals}
+    assert steps["canary"] == first
+    if branch == "main":
+        assert steps["bad"] == pushed
+    ours.revert(rollout="driver-580", step="revert", commits=[first], subject="Take it back", body="", kept={})
+    assert remote.text() == MATRIX
 
 
 def test_a_pinned_commit_is_kept_while_the_branch_only_grows(remote: Bare) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -49,6 +50,17 @@ def test_names_of_other_alphabets_are_names(remote: Bare) -> None:
     remote.person().write("größe/матрица.yaml", "x\n")
     assert remote.ours().text_at(remote.head(), "größe/матрица.yaml") == "x\n"
     edit(remote.ours(), "größe/матрица.yaml")
+
+
+def test_a_name_in_another_encoding_is_a_name(remote: Bare) -> None:
+    ada = remote.person()
+    ada.write("cluster/gpu.yaml", "x\n")
+    odd = os.fsdecode(b"cluster/gr\xf6\xdfe.yaml")
+    head = ada.write(odd, "y\n")
+
+    assert remote.ours().texts_under(head, "cluster") == {"cluster/gpu.yaml": "x\n", odd: "y\n"}
+    edit(remote.ours(), odd)
+    assert remote.ours().text_at(remote.head(), odd) == "y\nx\n"
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../outside", "matrix.yaml"])

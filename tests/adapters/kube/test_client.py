@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
@@ -110,6 +111,28 @@ async def test_objects_can_be_had_page_by_page_each_before_the_next_is_asked_for
         {"limit": "2", "labelSelector": "!copied"},
         {"limit": "2", "labelSelector": "!copied", "continue": "next"},
     ]
+
+
+async def test_others_get_their_turn_while_a_page_is_read(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(standin.lists(*(f"n{number}" for number in range(500)), version="5"))
+    turns, read_by_turn = 0, Counter[int]()
+
+    async def another() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def keep(item: Item) -> Item:
+        read_by_turn[turns] += 1
+        return item
+
+    beside = asyncio.create_task(another())
+    listing = await to_server.kept(NODES, Item, keep)
+    beside.cancel()
+
+    assert len(listing.items) == 500
+    assert max(read_by_turn.values()) <= 50
 
 
 async def test_an_empty_list_may_be_null(server: standin.StandIn, to_server: clients.Client) -> None:

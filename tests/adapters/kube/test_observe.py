@@ -35,6 +35,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase, SourceFacts
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.instants import DURATION_SECONDS_MAX
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, RecordFault
 from seatrial.core.model.seen.operators import MachinePool
@@ -160,6 +161,19 @@ async def test_silence_is_measured_whatever_is_done_to_the_clock(
             seen = seen_by(observer)
     assert all(stream.heard_at <= now - 180 for stream in seen.freshness if stream.source in LISTED)
     assert why_blind(seen, builders.an_intent(), now) is not None
+
+
+async def test_a_duration_that_is_too_long_is_told_and_the_rollout_is_worked_on() -> None:
+    kinds = Kinds()
+    faults: list[str] = []
+    rollout = objects.a_rollout()
+    rollout["spec"]["driverTimeoutSeconds"] = 300_000_000_000
+    kinds.lists[keys.ROLLOUTS] = [rollout]
+    async with observing(kinds, faults=faults) as observer:
+        sight = observer.observe()
+        assert sight is not None
+    assert sight.intent.restart_timeout_seconds == DURATION_SECONDS_MAX
+    assert [each for each in faults if "asks for more time than there is in spec.driverTimeoutSeconds" in each]
 
 
 async def test_a_clock_put_back_makes_nothing_stale_that_was_just_heard(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
@@ -11,8 +12,9 @@ import pytest
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.shapes import keys, records
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.nodes import NodeFacts, RecordFault
 from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.model.troubles import Symptom
 from seatrial_lab.testbed import controller_process
@@ -62,6 +64,30 @@ async def until(observer: KubeObserver, node: str, is_so: Callable[[NodeFacts], 
             observer.observe()  # takes note of the change, so that the wait below waits for the next
             await observer.wait(None)
         return facts
+
+
+async def test_a_node_whose_times_were_not_meant_is_seen_without_them(fleet: Fleet) -> None:
+    record = {"schema": records.SCHEMA, "phase": "upgrade-failed", "attempt": 1}
+    at_the_end = json.dumps({**record, "enteredAt": "9999-12-31T23:59:59-05:00"})
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
+    odd = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": f"{PREFIX}-odd",
+            "labels": {keys.STATE_LABEL: "upgrade-failed"},
+            "annotations": {keys.RECORD_ANNOTATION: at_the_end},
+        },
+        "status": {"conditions": [ready]},
+    }
+    fleet.plane.kubectl("create", "-f", "-", stdin=json.dumps(odd))
+    try:
+        async with observing(fleet) as observer:
+            facts = await until(observer, f"{PREFIX}-odd", lambda facts: facts.is_ready)
+            fault = observer.all_nodes()[f"{PREFIX}-odd"].fault
+    finally:
+        fleet.plane.kubectl("delete", "node", f"{PREFIX}-odd")
+    assert (facts.ready_at, fault) == (None, RecordFault.UNREADABLE)
 
 
 async def test_a_healthy_node_shows_its_driver_its_offer_and_its_dra_plugin(fleet: Fleet) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import table
@@ -101,6 +102,7 @@ def test_a_plan_keeps_all_its_names_and_its_version_alone_is_no_news() -> None:
     assert later is not None
     assert olm.plan_tells(later) == olm.plan_tells(plan() or later)
     assert later.facts != PLAN
+    assert olm.plan_tells(other) != olm.plan_tells(plan() or other), "what else it installs is news"
 
 
 @pytest.mark.parametrize(
@@ -200,6 +202,22 @@ async def test_a_plan_that_changed_since_it_was_looked_at_is_not_approved(cluste
     before = cluster.get(PATH)["metadata"]["resourceVersion"]
     cluster.put(PATH, {"spec": {**SPEC, "source": "another"}})
     outcome = await try_out(to_server, act(PLAN.resource, NEXT, before))
+    assert outcome.result is Result.STALE, outcome
+    assert not cluster.get(PATH)["spec"]["approved"]
+
+
+async def test_a_plan_that_changes_while_it_is_looked_at_is_not_approved(
+    server: standin.StandIn, cluster: Objects, to_server: Client
+) -> None:
+    """The names that were read are those of one version, and the approval is bound to it."""
+
+    async def look_away(request: web.Request) -> web.StreamResponse:
+        answer = await cluster.answer(request)
+        cluster.put(PATH, {"spec": {**SPEC, "clusterServiceVersionNames": [NEXT, "cert-manager.v1.16.0"]}})
+        return answer
+
+    server.will(look_away, cluster.answer)
+    outcome = await try_out(to_server, act(PLAN.resource, NEXT, ""))
     assert outcome.result is Result.STALE, outcome
     assert not cluster.get(PATH)["spec"]["approved"]
 

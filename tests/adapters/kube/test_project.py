@@ -14,7 +14,6 @@ import pytest
 
 from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
@@ -27,6 +26,7 @@ from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.seen.problems import Problem
 from seatrial.core.model.troubles import Symptom, Trouble, diagnose
+from seatrial.core.text.moments import instant_of
 from tests.adapters.kube import objects
 
 AT = 1767323045.0
@@ -388,6 +388,19 @@ def test_pods_with_equal_labels_share_them() -> None:
     labels = {"job": "train", "team": "vision"}
     first, second = (user_of(objects.a_gpu_pod(name, labels=dict(labels))) for name in ("train-0", "train-1"))
     assert first.labels is second.labels
+
+
+def test_labels_of_pods_that_are_gone_take_no_more_than_a_fixed_amount_of_memory() -> None:
+    size = 1024 * 1024
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(32):
+            assert user_of(objects.a_gpu_pod(labels={"notes": f"{number:0{size}}"})) is not None
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 18 * size
 
 
 def test_what_eviction_would_cost_is_known() -> None:

@@ -14,6 +14,7 @@ from seatrial.core.actions.on_nodes import Cordon, PauseClients, Request, Uncord
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import instant_of
 from tests.scenarios.acts import RECORD
 
 FACTS = NodeFacts(name="gpu-01", resource_version="7")
@@ -282,6 +283,6 @@ def test_deploy_labels_and_answers_ride_in_the_same_patch() -> None:
 
 def test_instants_are_written_in_utc_to_the_millisecond() -> None:
     assert records.text_of(AT) == AT_TEXT
-    assert records.instant_of(AT_TEXT) == AT
-    assert records.instant_of("2026-01-02T03:04:05Z") == 1767323045.0
-    assert records.instant_of("2026-01-02T04:04:05+01:00") == 1767323045.0
+    assert instant_of(AT_TEXT) == AT
+    assert instant_of("2026-01-02T03:04:05Z") == 1767323045.0
+    assert instant_of("2026-01-02T04:04:05+01:00") == 1767323045.0

@@ -307,15 +307,20 @@ async def test_a_missing_right_to_watch_is_asked_for_slowly(server: standin.Stan
     assert isinstance(watcher.states[-1].last_error, errors.Forbidden)
 
 
-async def test_an_overloaded_server_is_left_alone_for_as_long_as_it_asks(
-    server: standin.StandIn, to_server: clients.Client
+@pytest.mark.parametrize(
+    ("asked", "delays"),
+    [("17", [17.0, 17.0]), ("1", [1.0, 2.0]), ("Wed, 18 Nov 2026 20:00:00 GMT", [1.0, 2.0])],
+    ids=["longer", "shorter", "a date"],
+)
+async def test_an_overloaded_server_is_left_alone_for_as_long_as_it_asks_and_no_shorter_than_else(
+    server: standin.StandIn, to_server: clients.Client, asked: str, delays: list[float]
 ) -> None:
-    server.will(standin.refuses(429, "TooManyRequests", headers={"Retry-After": "17"}))
-    watcher = Watcher(rounds_max=1)
+    server.will(standin.refuses(429, "TooManyRequests", headers={"Retry-After": asked}))
+    watcher = Watcher(rounds_max=2)
 
     await watcher.run(to_server)
 
-    assert watcher.delays == [17.0]
+    assert watcher.delays == delays
 
 
 async def test_an_unreadable_event_leads_to_a_list(server: standin.StandIn, to_server: clients.Client) -> None:

@@ -15,11 +15,11 @@ from seatrial.adapters.kube.reading import pod_items, project, table
 from seatrial.adapters.kube.reading.fleet import Work
 from seatrial.adapters.kube.reading.items import node_item
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.model.seen.work import Ended, PodBudget, WorkSeen
 from seatrial.core.model.selectors import Selector
+from seatrial.core.text.moments import instant_of
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.test_observe import Kinds, observing, seen_by
 

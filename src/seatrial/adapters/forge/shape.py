@@ -11,11 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 from seatrial.adapters.forge.places import Place
 from seatrial.core.model.seen.requests import Checks, CommitStatus, Request, Review
+from seatrial.core.text.moments import readable_instant
 
 PAGE: Final = 50
 DESCRIPTION_MAX: Final = 140
@@ -82,10 +82,7 @@ class Shape(ABC):
 
 def instant(text: str | None) -> float:
     """A moment as an API writes it; 0 where it wrote none that can be read."""
-    try:
-        return datetime.fromisoformat((text or "").replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return 0.0
+    return readable_instant(text) or 0.0
 
 
 def worst(found: Iterable[Checks]) -> Checks:

@@ -40,7 +40,7 @@ esac
 exit 1
 """
 
-_USERINFO: Final = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*://)[^/\s'\"]*@")
+_USERINFO: Final = re.compile(r"(?<=://)[^/\s'\"]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Cleaner:
 
     def clean(self, text: str) -> str:
         """The text without the user part of URLs, and without the words of the secret."""
-        shown = _USERINFO.sub(r"\1", text)
+        shown = _USERINFO.sub("", text)
         for word in self._words():
             shown = shown.replace(word, "***")
         return shown

@@ -13,7 +13,6 @@ from seatrial.adapters.git import messages, proposals
 from seatrial.adapters.git.clone import Clone, Remote
 from seatrial.adapters.git.errors import SetupInvalid
 from seatrial.adapters.git.proposals import Proposal
-from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 
 
@@ -23,8 +22,6 @@ class OurCommit:
 
     step: str
     sha: str
-    at: Instant
-    """When it was made, by the clock of whoever made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +60,14 @@ class Past:
     def commits(self, rollout: str, revisions: str) -> tuple[OurCommit, ...]:
         """A rollout's commits among revisions, oldest first."""
         listed = self._clone.git(
-            *("log", "-z", "--topo-order", "--reverse", "--encoding=UTF-8", "--format=%H%n%ct%n%B"),
+            *("log", "-z", "--topo-order", "--reverse", "--encoding=UTF-8", "--format=%H%n%B"),
             *("--fixed-strings", f"--grep={messages.ROLLOUT}: {rollout}", "--end-of-options", revisions, "--"),
         )
         found = []
         for record in listed.text.split("\0"):
-            sha, _, rest = record.partition("\n")
-            at, _, message = rest.partition("\n")
+            sha, _, message = record.partition("\n")
             found += [
-                OurCommit(step=step, sha=sha, at=float(at))
-                for whose, step in messages.marks(message)
-                if whose == rollout and step
+                OurCommit(step=step, sha=sha) for whose, step in messages.marks(message) if whose == rollout and step
             ]
         return tuple(found)
 

@@ -31,6 +31,8 @@ GOODBYE_SECONDS: Final = 2.0
 LINES_MAX: Final = 100
 """Of what git tells on its way, so many lines are kept: what went wrong is said last."""
 CHUNK_BYTES: Final = 65_536
+ERR_BYTES_MAX: Final = 65_536
+"""Of what git and a server's hook write to the error output. A longer line is none of git's, and goes as a whole."""
 _LINE_ENDS: Final = re.compile(rb"[\r\n]")
 """Progress is written over itself."""
 
@@ -74,7 +76,7 @@ def run(
     except BaseException:
         _end(process)
         raise
-    return Done(code=process.returncode, out=out, err=err_bytes.decode("utf-8", errors="replace"))
+    return Done(code=process.returncode, out=out, err=_last_lines(err_bytes))
 
 
 def run_told(
@@ -120,11 +122,20 @@ def _listened(
                     out += read
                 else:
                     *told, rest = _LINE_ENDS.split(rest + read)
-                    for line in (each.decode("utf-8", errors="replace") for each in told if each.strip()):
+                    rest = rest[:ERR_BYTES_MAX]  # what is over the limit stays over it
+                    short = (each for each in told if each.strip() and len(each) < ERR_BYTES_MAX)
+                    for line in (each.decode("utf-8", errors="replace") for each in short):
                         lines.append(line)
                         on_line(line)
     process.wait(silent_seconds)
-    return out, "\n".join([*lines, rest.decode("utf-8", errors="replace")])
+    last = rest if len(rest) < ERR_BYTES_MAX else b""
+    return out, _last_lines("\n".join(lines).encode() + b"\n" + last)
+
+
+def _last_lines(err: bytes) -> str:
+    """The end of an error output, by whole lines: a word of a secret that was cut would not be known for one."""
+    whole = err if len(err) < ERR_BYTES_MAX else err[-ERR_BYTES_MAX:].partition(b"\n")[2]
+    return whole.decode("utf-8", errors="replace")
 
 
 def _started(arguments: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:

@@ -71,7 +71,8 @@ def paths_under(clone: Clone, commit: str, folder: str) -> tuple[str, ...]:
     """Every plain file below a folder as of a commit; none where there is no such folder."""
     check_path(folder)
     listed = clone.git("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, "--", f"{folder}/").out
-    rows = [row.decode("utf-8").split("\t", 1) for row in listed.split(b"\0") if row]
+    # A name may be in any encoding: its bytes go back to git as they came.
+    rows = [row.decode("utf-8", errors="surrogateescape").split("\t", 1) for row in listed.split(b"\0") if row]
     return tuple(path for about, path in rows if about.split()[0] not in (Mode.LINK, Mode.SUBMODULE))
 
 

@@ -38,11 +38,11 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 _PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE: Final = re.compile(
-    r"(?:(?P<host>localhost|[A-Za-z0-9.-]*[.:][A-Za-z0-9.:-]*|\[[0-9a-f:]+\](?::[0-9]+)?)/)?"
+    r"(?:(?P<host>localhost|[A-Za-z0-9-]*[.:][A-Za-z0-9.:-]*|\[[0-9a-f:]+\](?::[0-9]+)?)/)?"
     rf"(?P<path>{_PART}(?:/{_PART})*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
-_FIELD: Final = re.compile(r'(\w+)="([^"]*)"')
+_FIELD: Final = re.compile(r'\b(\w+)="([^"]*)"')
 
 
 class Presence(enum.Enum):

@@ -8,14 +8,13 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.terminal import columns
 from seatrial.core.survey.audit.auditing import Row, State
 from seatrial.core.survey.audit.readings import Absent, NotObservable, Seen
 from seatrial.core.survey.audit.settings import told
-from seatrial.core.text.moments import moment
+from seatrial.core.text.moments import dated, moment
 from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def since(finding: AuditFinding) -> str:
     """From when on, where an object tells."""
     if finding.since is None:
         return ""
-    return f", since {datetime.fromtimestamp(finding.since, UTC):%Y-%m-%d %H:%M} UTC"
+    return f", since {dated(finding.since):%Y-%m-%d %H:%M} UTC"
 
 
 def _nodes(finding: AuditFinding) -> str:

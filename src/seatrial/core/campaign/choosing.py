@@ -41,7 +41,17 @@ def whose_turn(
     waiting |= {record.name for _, _, record in found if _waits_for_half_done(record)}
     if going:
         return min(going, key=lambda each: (not _has_begun(each[2]), each[1] in waiting, each[0], each[1]))[1]
-    return max(found, key=lambda each: (_moved_drivers(each[2]), each[0], each[1]))[1] if found else ""
+    return max(found, key=lambda each: place_of_past(each[0], each[2]))[1] if found else ""
+
+
+def is_past(record: RolloutRecord, *, is_undone: bool) -> bool:
+    """Whether a rollout has ended and is not undone: it has a turn where it was deleted, or no other has work."""
+    return _has_ended(record) and not (is_undone and _goes_back(record, {record.name}))
+
+
+def place_of_past(made: str, record: RolloutRecord) -> tuple[bool, str, str]:
+    """Of those that ended the one with the greatest place has the turn."""
+    return (_moved_drivers(record), made, record.name)
 
 
 def phase_of(record: RolloutRecord) -> RolloutPhase:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import Promote
@@ -55,6 +54,7 @@ from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.phases import BEFORE_THE_DRIVER as UNTRIED
 from seatrial.core.node.progress import Progress, wants
+from seatrial.core.text.moments import dated
 from seatrial.core.text.names import a_few, number_of
 
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
@@ -332,7 +332,7 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
             return Course(record=record, holds=(waiting,))
         left = {**left, **stragglers.failed(view)}
         without = f"without {stragglers.named(left)}" if left else ""
-        day = datetime.fromtimestamp(now, UTC)
+        day = dated(now)
         named = {"date": f"{day:%Y-%m-%d}", "tag_base": f"v{day:%Y-%m}-stable"}
         return turn_to(view, RolloutPhase.PROMOTING, why=without, **named)
     pause_seconds = view.campaign.waves.pause_seconds

@@ -120,7 +120,7 @@ PATTERNS: Final[tuple[Pattern, ...]] = (
         trouble=Trouble.MODULE_LOAD,
         sources=("container", "event"),
         reason=f"{_PULL_REASONS}|Failed|BackOff",
-        message=r"driver:\d+(\.\d+)*-\d+\.\d+\.\d+-[^\s\"]+\"?.*(not found|manifest unknown)",
+        message=r"driver:\d+(\.\d+)*-\d+\.\d+\.\d+-[^\s\"].*(not found|manifest unknown)",
     ),
     Pattern(
         trouble=Trouble.RUNTIME_RESTART,

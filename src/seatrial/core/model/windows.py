@@ -14,9 +14,12 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, TypeAlias
 
 from seatrial.core.model.instants import Instant
+from seatrial.core.text.moments import dated
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY_MINUTES: Final = 24 * 60
+MINUTES_MAX: Final = 7 * DAY_MINUTES
+"""A window is a week long at most."""
 Stretches: TypeAlias = tuple[tuple[Instant, Instant], ...]
 """When windows are open, in order and without overlap."""
 
@@ -37,8 +40,8 @@ def openings(
     found: list[tuple[Instant, Instant]] = []
     for window in windows:
         # A window may begin on the day before and reach into this one; a week is the longest it can be.
-        first = datetime.fromtimestamp(since, zone).date() - timedelta(days=8)
-        last = datetime.fromtimestamp(until, zone).date() + timedelta(days=1)
+        first = dated(since, zone).date() - timedelta(days=8)
+        last = dated(until, zone).date() + timedelta(days=1)
         for number in range((last - first).days + 1):
             day = first + timedelta(days=number)
             if window.days and DAYS[day.weekday()] not in window.days:

@@ -20,6 +20,8 @@ from typing import Final
 
 LINE_MAX: Final = 2_000
 LINES_MAX: Final = 16_000
+RAW_MAX: Final = 64_000
+"""Of a text, so much is looked at: it is cut before it is cleaned, or a megabyte would cost what cleaning one costs."""
 UNSEEN: Final = "\N{REPLACEMENT CHARACTER}"
 CUT: Final = "…"
 
@@ -36,6 +38,7 @@ _BREAK: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 def line(words: str, limit: int = LINE_MAX) -> str:
     """The text on one line, of at most so many characters."""
+    words = words[: max(RAW_MAX, limit + 1)]
     if not words.isprintable():
         words = _seen(_BREAK.sub("\n", _ESCAPE.sub("", words)).strip("\n").replace("\n", " "))
     return _cut(words, limit)
@@ -43,6 +46,7 @@ def line(words: str, limit: int = LINE_MAX) -> str:
 
 def lines(words: str, limit: int = LINES_MAX) -> str:
     """The text on as many lines as it has, of at most so many characters in all."""
+    words = words[: max(RAW_MAX, limit + 1)]
     if not words.isprintable():
         broken = _BREAK.sub("\n", _ESCAPE.sub("", words))
         words = "\n".join(_seen(each) for each in broken.split("\n"))

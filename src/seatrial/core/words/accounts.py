@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Spoken
@@ -25,6 +24,7 @@ from seatrial.core.model.gates.gate import READINESS, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.rollouts import Cost
+from seatrial.core.text.moments import dated
 from seatrial.core.text.names import number_of
 from seatrial.core.text.spans import span
 
@@ -180,7 +180,7 @@ def _version(intent: Intent) -> str:
 
 def day_and_time(at: Instant) -> str:
     """A day and a time of it, for a sentence."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
+    return f"{dated(at):%Y-%m-%d at %H:%M} UTC"
 
 
 def named(names: Sequence[str]) -> str:

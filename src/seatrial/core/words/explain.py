@@ -10,7 +10,6 @@ EXPLANATIONS.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from string import Formatter
 from typing import Final
 
@@ -24,6 +23,7 @@ from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
 from seatrial.core.text import spans
+from seatrial.core.text.moments import dated
 from seatrial.core.text.names import number_of
 from seatrial.core.words.explanations import Explanation
 from seatrial.core.words.of_nodes import OF_NODES
@@ -259,7 +259,7 @@ def _evicted_text(until: Instant | None) -> str:
     """Until when a closed node is waited for."""
     if until is None:
         return "by its deadline, which stands still now"
-    return f"at {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC at the latest"
+    return f"at {dated(until):%Y-%m-%d %H:%M} UTC at the latest"
 
 
 def _taken(held: Hold) -> str:

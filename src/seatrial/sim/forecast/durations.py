@@ -87,7 +87,7 @@ Duration: TypeAlias = Constant | Uniform | LogNormal | Empirical
 
 NOTHING: Final = Constant(0.0)
 
-_NUMBER: Final = r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?"
+_NUMBER: Final = r"(\d+(?:\.\d+)?)(?:\s*(s|m|min|h))?"
 _UNITS: Final = {"s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _ALONE: Final = re.compile(_NUMBER)
 _SPREAD: Final = re.compile(rf"{_NUMBER}\s*(±|\+-|\+/-|\.\.|~)\s*{_NUMBER}")

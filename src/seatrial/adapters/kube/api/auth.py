@@ -17,13 +17,14 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Protocol, assert_never
 
 import msgspec
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
+from seatrial.core.text.moments import dated
 
 _FILE_AGE_MAX_SECONDS: Final = 60.0
 _PLUGIN_TIMEOUT_SECONDS: Final = 30.0
@@ -264,4 +265,4 @@ def _expiry_sentence(token: str, now: float) -> str:
         return ""
     if not isinstance(expires, int) or expires > now:
         return ""
-    return f"the token expired at {datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S} UTC: "
+    return f"the token expired at {dated(expires):%Y-%m-%d %H:%M:%S} UTC: "

@@ -9,14 +9,14 @@ Watching for ever is watch.py. Tests: tests/adapters/kube/test_client*.py.
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import enum
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Final, Self, TypedDict, TypeVar, Unpack, overload
 
 import aiohttp
 import msgspec
@@ -28,24 +28,29 @@ from seatrial.adapters.kube.api.decoding import (
     BOOKMARK,
     ENVELOPE,
     RAW_PAGE,
+    Bookmark,
+    EventKind,
+    Listing,
     Metadata,
     Object,
     ObjectT,
     OnUndecodable,
     Page,
     Undecodable,
+    WatchEvent,
     decoded,
     decoder_of,
-    without_undecodable,
+    page_of,
 )
 
-__all__ = ["Metadata", "Object", "ObjectT"]
+__all__ = ["Bookmark", "EventKind", "Listing", "Metadata", "Object", "ObjectT", "WatchEvent"]
 
 FIELD_MANAGER: Final = "seatrial"
 
 # etcd takes 1.5 MB; a line far beyond that is not an API server.
 _LINE_MAX_BYTES: Final = 32 * 1024 * 1024
 _STRICT: Final = {"fieldValidation": "Strict"}
+_KEPT_AT_ONCE: Final = 25
 _TRIAL: Final = {"dryRun": "All"}
 
 
@@ -58,39 +63,8 @@ class PatchKind(enum.Enum):
     APPLY = "application/apply-patch+yaml"  # JSON is YAML
 
 
-class EventKind(enum.Enum):
-    """What happened to a watched object."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
 T = TypeVar("T")
 KeptT = TypeVar("KeptT")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing(Generic[T]):
-    """All objects of a list, and the version at which they were so."""
-
-    items: tuple[T, ...]
-    resource_version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchEvent(Generic[T]):
-    """One change of one object; for DELETED the object is its last state."""
-
-    kind: EventKind
-    object: T
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bookmark:
-    """Nothing changed up to this version."""
-
-    resource_version: str
 
 
 class Selectors(TypedDict, total=False):
@@ -366,13 +340,16 @@ class Client:
         keep: Callable[[T], KeptT | None],
         first: Mapping[str, str],
         following: Mapping[str, str],
-        on_undecodable: OnUndecodable | None,
+        note: OnUndecodable | None,
     ) -> Listing[KeptT]:
+        def take(item: Any) -> KeptT | None:
+            return note(item) if note is not None and isinstance(item, Undecodable) else keep(item)
+
         items: builtins.list[KeptT] = []  # plain `list` is the method here
         version: str | None = None
         try:
-            async for page in self._paged(path, model, first, following, on_undecodable):
-                items += [kept for item in page.items or () if (kept := keep(item)) is not None]
+            async for page in self._paged(path, model, first, following, note):
+                items += await _kept(page.items or (), take)
                 # All pages belong to the version of the first, so that version is where a watch goes on.
                 version = page.metadata.resource_version if version is None else version
                 del page  # nothing of it is held while the next one is on its way
@@ -388,19 +365,19 @@ class Client:
         model: type[T],
         first: Mapping[str, str],
         following: Mapping[str, str],
-        on_undecodable: OnUndecodable | None = None,
-    ) -> AsyncIterator[Page[T]]:
+        note: OnUndecodable | None = None,
+    ) -> AsyncIterator[Page[Any]]:
         page_type: Any = Page
-        decoder: msgspec.json.Decoder[Page[T]] = decoder_of(page_type[model])
+        decoder: msgspec.json.Decoder[Page[Any]] = decoder_of(page_type[model])
         params = first
         while True:
             body = await self._send("GET", path, params=params)
             try:
                 page = self._decode("GET", path, body, decoder)
             except errors.ClusterError:
-                if on_undecodable is None:
+                if note is None:
                     raise
-                page = without_undecodable(self._decode("GET", path, body, RAW_PAGE), model, on_undecodable)
+                page = page_of(self._decode("GET", path, body, RAW_PAGE), model)
             del body
             token = page.metadata.continue_
             yield page
@@ -472,13 +449,25 @@ class Client:
                 return Bookmark(resource_version=BOOKMARK.decode(envelope.object).metadata.resource_version)
             if envelope.type != "ERROR":
                 kind = EventKind(envelope.type)
-                found = decoded(envelope.object, decoder, on_undecodable, is_deleted=kind is EventKind.DELETED)
+                if on_undecodable is None:
+                    return WatchEvent(kind=kind, object=decoder.decode(envelope.object))
+                found = decoded(envelope.object, decoder, is_deleted=kind is EventKind.DELETED)
                 if isinstance(found, Undecodable):
+                    on_undecodable(found)
                     return Bookmark(resource_version=found.object.metadata.resource_version)
                 return WatchEvent(kind=kind, object=found)
         except (msgspec.MsgspecError, ValueError) as err:
             raise self._connection.unreadable(f"WATCH {path}", err) from err
         raise self._connection.refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))
+
+
+async def _kept(found: tuple[T, ...], keep: Callable[[T], KeptT | None]) -> list[KeptT]:
+    """What is kept of a page, some objects at a time: however large they are, others get their turn in between."""
+    items: list[KeptT] = []
+    for at in range(0, len(found), _KEPT_AT_ONCE):
+        items += [kept for item in found[at : at + _KEPT_AT_ONCE] if (kept := keep(item)) is not None]
+        await asyncio.sleep(0)
+    return items
 
 
 def _whole(item: T) -> T:

@@ -5,6 +5,7 @@ Tests: tests/adapters/kube/test_client.py
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
@@ -42,6 +43,37 @@ class Object(Protocol):
 
 T = TypeVar("T")
 ObjectT = TypeVar("ObjectT", bound=Object)
+
+
+class EventKind(enum.Enum):
+    """What happened to a watched object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Generic[T]):
+    """All objects of a list, and the version at which they were so."""
+
+    items: tuple[T, ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchEvent(Generic[T]):
+    """One change of one object; for DELETED the object is its last state."""
+
+    kind: EventKind
+    object: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bookmark:
+    """Nothing changed up to this version."""
+
+    resource_version: str
 
 
 class ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -118,28 +150,19 @@ class Undecodable:
     is_deleted: bool = False
 
 
-OnUndecodable: TypeAlias = Callable[[Undecodable], None]
+OnUndecodable: TypeAlias = Callable[[Undecodable], Any]
+"""Takes note of such an object, and gives what is kept of it; None for nothing."""
 
 
-def decoded(
-    raw: bytes | msgspec.Raw,
-    decoder: msgspec.json.Decoder[T],
-    on_undecodable: OnUndecodable | None,
-    *,
-    is_deleted: bool = False,
-) -> T | Undecodable:
-    """One object; where it cannot be decoded and there is somebody to say so to, what is known of it."""
+def decoded(raw: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], *, is_deleted: bool = False) -> T | Undecodable:
+    """One object, or what is known of it where it cannot be decoded."""
     try:
         return decoder.decode(raw)
     except (msgspec.MsgspecError, ValueError) as err:
-        if on_undecodable is None:
-            raise
-        found = Undecodable(object=BARE.decode(raw), why=str(err), is_deleted=is_deleted)
-        on_undecodable(found)
-        return found
+        return Undecodable(object=BARE.decode(raw), why=str(err), is_deleted=is_deleted)
 
 
-def without_undecodable(page: Page[msgspec.Raw], model: type[T], on_undecodable: OnUndecodable) -> Page[T]:
-    """A page of a list without the objects that cannot be decoded: they must not cost the others."""
-    found = (decoded(raw, decoder_of(model), on_undecodable) for raw in page.items or ())
-    return Page(metadata=page.metadata, items=tuple(each for each in found if not isinstance(each, Undecodable)))
+def page_of(page: Page[msgspec.Raw], model: type[T]) -> Page[T | Undecodable]:
+    """A page of a list, object by object: one that cannot be decoded must not cost the others."""
+    items = tuple(decoded(raw, decoder_of(model)) for raw in page.items or ())
+    return Page(metadata=page.metadata, items=items)

@@ -17,7 +17,6 @@ from typing import Final, TypeAlias
 
 from seatrial.adapters.kube.api.decoding import Metadata
 from seatrial.adapters.kube.shapes import keys, kinds, models
-from seatrial.adapters.kube.shapes.records import instant_of, readable_instant
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers
@@ -31,6 +30,7 @@ from seatrial.core.model.seen.problems import Problem, is_problem
 from seatrial.core.model.seen.workloads import Suspended
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
 PRESSURES: Final = frozenset({"DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"})
@@ -212,7 +212,7 @@ def node_item(node: kinds.Node) -> NodeItem:
         record=notes.get(keys.RECORD_ANNOTATION, ""),
         is_cordoned=node.spec.unschedulable,
         is_ready=ready.status == "True",
-        ready_at=instant_of(ready.last_transition_time) if ready.last_transition_time else None,
+        ready_at=readable_instant(ready.last_transition_time),
         boot_id=node.status.node_info.boot_id,
         is_requested=notes.get(keys.REQUESTED_ANNOTATION) == "true",
         awaits_safe_load=bool(notes.get(keys.SAFE_LOAD_ANNOTATION)),

@@ -15,9 +15,9 @@ from seatrial.adapters.kube.api.client import Client, api_path
 from seatrial.adapters.kube.api.errors import ClusterError
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.models import ObjectMeta
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import instant_of
 
 LEASE_SECONDS: Final = 15.0
 LEASE: Final = "seatrial"

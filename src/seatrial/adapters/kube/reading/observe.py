@@ -91,6 +91,7 @@ class KubeObserver(FleetObserver):
             suite_image=suite_image,
             report_url=report_url,
             now=client.now,
+            on_fault=on_fault,
         )
         self._on_fault = on_fault
         self._source = source

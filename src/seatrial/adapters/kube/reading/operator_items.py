@@ -17,6 +17,7 @@ from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model import owners
 from seatrial.core.model.deployers import is_deployer, marks_of
+from seatrial.core.model.instants import DURATION_SECONDS_MAX
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import Carrier, NetworkFacts, OperatorFacts, Pool
@@ -225,16 +226,21 @@ def wish_of(
         parallel_max=parallel_max,
         unavailable_max=unavailable_max,
         jobs_selector=jobs.pod_selector,
-        jobs_timeout_seconds=jobs.timeout_seconds,
+        jobs_timeout_seconds=_capped(jobs.timeout_seconds),
         eviction_force=eviction.force,
         eviction_delete_empty_dir=eviction.delete_empty_dir,
-        eviction_timeout_seconds=eviction.timeout_seconds,
+        eviction_timeout_seconds=_capped(eviction.timeout_seconds),
         drain_enable=drain.enable,
         drain_force=drain.force,
         drain_delete_empty_dir=drain.delete_empty_dir,
         drain_selector=drain.pod_selector,
-        drain_timeout_seconds=drain.timeout_seconds,
+        drain_timeout_seconds=_capped(drain.timeout_seconds),
     )
+
+
+def _capped(seconds: int | None) -> int | None:
+    """The operator's own definitions know no longest duration."""
+    return None if seconds is None else min(seconds, DURATION_SECONDS_MAX)
 
 
 def _share(value: int | str | None, where: str, on_fault: Fault) -> Share | None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from sys import intern
-from typing import Final
+from sys import getsizeof, intern
+from typing import Final, TypeAlias
 
 from seatrial.adapters.kube.reading.items import (
     DRIVER_CONTAINER,
@@ -29,7 +28,6 @@ from seatrial.adapters.kube.reading.items import (
     tag_of,
 )
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.shapes.records import instant_of, readable_instant
 from seatrial.core.model import consumers
 from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
@@ -40,10 +38,17 @@ from seatrial.core.model.seen.work import Ended, PodBudget
 from seatrial.core.model.selectors import Operator, Selector, Term
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 DRA_CONTAINERS: Final = frozenset({"gpus", "compute-domains"})
+NAME_MAX: Final = 253
+"""Of an annotation that names a group or a limit, so much is kept: no name in Kubernetes is longer."""
 UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
 """Why a container waits when all is well."""
+LABELS_SIZE_MAX: Final = 16 * 1024 * 1024
+"""In bytes: tens of thousands of sets such as jobs have, or a few of the largest that a pod may carry."""
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def pod_item(pod: kinds.Pod, operator_namespace: str, dra_namespaces: Collection[str] = ()) -> PodItem | None:
@@ -104,7 +109,7 @@ def _operand_pod(pod: kinds.Pod) -> OperandPod:
         version=intern((tag_of if _network_driver(pod) is None else network_version_of)(pod.spec.containers)),
         settings=settings_of(pod.spec),
         is_ready=is_ready,
-        created_at=instant_of(meta.creation_timestamp) if meta.creation_timestamp else None,
+        created_at=readable_instant(meta.creation_timestamp),
         is_terminating=meta.deletion_timestamp is not None,
         trouble=""
         if is_ready
@@ -273,7 +278,7 @@ def _asks_for_gpus(pod: kinds.Pod) -> bool:
 
 def _said(notes: kinds.PodAnnotations) -> dict[str, str]:
     read = (notes.volcano_group, notes.kai_group, notes.slurm_time_limit, notes.slurm_time_limit_before)
-    return {key: text for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
+    return {key: foreign.line(text, NAME_MAX) for key, text in zip(jobs.ANNOTATIONS, read, strict=True) if text}
 
 
 def _mig_slices(pod: kinds.Pod) -> int:
@@ -366,7 +371,8 @@ def _dra_plugin(pod: kinds.Pod) -> DraPlugin:
 def _started_at(statuses: Iterable[kinds.ContainerStatus | None]) -> ApiInstant | None:
     """When the first of these containers started; None while one of them does not run, or there is none."""
     running = [item.state.running if item else None for item in statuses]
-    starts = [instant_of(state.started_at) for state in running if state is not None and state.started_at]
+    read = (readable_instant(state.started_at) for state in running if state is not None)
+    starts = [each for each in read if each is not None]
     return min(starts) if starts and len(starts) == len(running) else None
 
 
@@ -390,8 +396,8 @@ def resources_of(pod: kinds.Pod) -> Iterator[str]:
 
 def _restarted_at(pod: kinds.Pod) -> ApiInstant | None:
     ended = (each.last_state.terminated for each in pod.status.container_statuses)
-    times = [each.finished_at for each in ended if each is not None and each.finished_at]
-    return max(map(instant_of, times), default=None)
+    times = (readable_instant(each.finished_at) for each in ended if each is not None)
+    return max((each for each in times if each is not None), default=None)
 
 
 def _gpu_count(pod: kinds.Pod) -> int:
@@ -407,14 +413,36 @@ def _deploy_label(pod: kinds.Pod) -> str:
     return next((intern(key) for key in sorted(pod.spec.node_selector) if key.startswith(keys.DEPLOY_PREFIX)), "")
 
 
-def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return _shared(tuple(sorted((intern(key), intern(value)) for key, value in labels.items())))
+def _labels(labels: Mapping[str, str]) -> Labels:
+    return _shared.like(tuple(sorted((intern(key), intern(value)) for key, value in labels.items())))
 
 
-@lru_cache(maxsize=8192)
-def _shared(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """The first tuple equal to this one: the pods of one job all have the same labels."""
-    return labels
+class Shared:
+    """Sets of labels, each kept once: the pods of one job all have the same. Bounded by size, since tenants write them.
+
+    When it is full it begins again with nothing, which costs some memory twice and changes no answer.
+    """
+
+    def __init__(self) -> None:
+        self._sets: dict[Labels, Labels] = {}
+        self._size = 0  # in bytes, as if the sets shared no text
+
+    def like(self, labels: Labels) -> Labels:
+        """The first set equal to this one."""
+        held = self._sets.get(labels)
+        if held is not None:
+            return held
+        size = getsizeof(labels) + sum(getsizeof(pair) + sum(map(getsizeof, pair)) for pair in labels)
+        if size > LABELS_SIZE_MAX:
+            return labels
+        if self._size + size > LABELS_SIZE_MAX:
+            self._sets, self._size = {}, 0
+        self._sets[labels] = labels
+        self._size += size
+        return labels
+
+
+_shared = Shared()
 
 
 def _is_ready(pod: kinds.Pod) -> bool:
@@ -425,6 +453,6 @@ def _is_ready(pod: kinds.Pod) -> bool:
 
 def _ready_since(pod: kinds.Pod) -> ApiInstant | None:
     for condition in pod.status.conditions:
-        if condition.type == "Ready" and condition.status == "True" and condition.last_transition_time:
-            return instant_of(condition.last_transition_time)
+        if condition.type == "Ready" and condition.status == "True":
+            return readable_instant(condition.last_transition_time)
     return None

@@ -12,11 +12,11 @@ from typing import Any, Final
 from seatrial.adapters.kube.reading.items import Meta, meta_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import MakePool, PausePool
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 ROLE_KEY: Final = "machineconfiguration.openshift.io/role"
 
@@ -58,7 +58,7 @@ def pause_patch(action: PausePool) -> dict[str, Any]:
 
 def pool_item(pool: MachineConfigPool) -> PoolItem:
     """Keep whose pool it is, and when what a pause keeps from being renewed ends."""
-    ends = [end for each in pool.status.cert_expirys if (end := _instant_of(each.expiry)) is not None]
+    ends = [end for each in pool.status.cert_expirys if (end := readable_instant(each.expiry)) is not None]
     return PoolItem(
         metadata=meta_of(pool.metadata),
         rollout=pool.metadata.labels.get(keys.ROLLOUT_LABEL, ""),
@@ -80,10 +80,3 @@ def facts_of(item: PoolItem, rollout: str) -> MachinePool:
         is_ours=item.rollout == rollout,
         certificate_at=item.certificate_at,
     )
-
-
-def _instant_of(text: str | None) -> ApiInstant | None:
-    try:
-        return instant_of(text) if text else None
-    except ValueError:
-        return None  # a time that cannot be read warns of nothing

@@ -23,7 +23,6 @@ import msgspec
 
 from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
@@ -56,6 +55,7 @@ from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import PUBLISHED, Target
 from seatrial.core.node import observed
 from seatrial.core.text import foreign, shares
+from seatrial.core.text.moments import instant_of
 from seatrial.core.words import accounts
 
 T = TypeVar("T")

@@ -1,18 +1,20 @@
 """The rollouts of a cluster: which one is worked on, which cannot be read, and which are under way beside it.
 
-Law of this file: one that cannot be read stands back, and holds nobody else. Tests: tests/adapters/kube/test_observe.py
+Law of this file: one that cannot be read stands back, and holds nobody else; and those that ended cost a pass nothing,
+however many they are. Tests: tests/adapters/kube/test_observe.py, test_rollouts.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import bisect
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from seatrial.adapters.kube.reading import rollout_intent, rollout_items, table
-from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear, RolloutUnreadable
-from seatrial.adapters.kube.shapes import keys, models, rollout_records
+from seatrial.adapters.kube.reading.rollout_items import RolloutItem, RolloutUnclear, RolloutUnreadable
+from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.adapters.kube.streams.projection import projected
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.bugs import Guard, bug_of, why_of
@@ -26,6 +28,8 @@ from seatrial.core.model.seen.rollouts import RolloutRecord
 T = TypeVar("T")
 ASIDE_SECONDS: Final = 60.0
 """How long a rollout is left alone after a bug of ours."""
+Place: TypeAlias = tuple[Any, ...]
+"""What puts rollouts in order; the name comes last."""
 
 
 class Rollouts:
@@ -40,18 +44,24 @@ class Rollouts:
         name: str = "",
         suite_image: str = "",
         report_url: str = "",
+        on_fault: Callable[[str], None] = lambda _: None,
     ) -> None:
         """With a `name` it is that one which is worked on, whoever else may be there."""
         self._suite_image, self._report_url = suite_image, report_url
         self._store = streams[table.ROLLOUTS].store
         self._operator = operator
         self._now = now
+        self._on_fault = on_fault
         self._name = name
+        self._past: list[Place] = []  # those that ended, the one to look at last
+        self._leaving: list[Place] = []  # those of them that wait for us to let them go, the next one first
+        self._present: dict[str, RolloutItem] = {}  # all others that can be read
+        self._unread: dict[str, RolloutItem] = {}  # and those that cannot, ended or not
         self._faults: tuple[OperatorFacts, dict[str, str]] | None = None  # None: to be read anew
         self._tell_bug = streams.tell_bug
         self.at_work = ""
         self._aside: dict[str, tuple[Instant, str]] = {}
-        streams.hear(self._forget, table.ROLLOUTS)
+        streams.hear(self._take, table.ROLLOUTS)
 
     def find(self) -> models.Rollout | None:
         """The rollout we work on: the named one, else the one whose turn it is; None when there is none."""
@@ -80,10 +90,10 @@ class Rollouts:
             return item.read() if item is not None and self._name not in aside else None
         if len(self._store) == 1 and not aside:
             return next(iter(self._store)).read()
-        read = {name: rollout for name, rollout in self._readable().items() if name not in aside}
-        if not read and (faults := self.unreadable()):
+        faults = self.unreadable()
+        if faults and len(faults) == len(self._store):
             raise RolloutUnreadable(*next(iter(faults.items())))
-        return read.get(_whose_turn(read))
+        return self._whose_turn([item for name, item in self._present.items() if name not in faults], aside)
 
     def current(self) -> models.Rollout | None:
         """The same, for those who go on without one where it is unclear."""
@@ -118,29 +128,27 @@ class Rollouts:
         return projected(read, failed)
 
     def unreadable(self) -> dict[str, str]:
-        """Why some rollouts cannot be read, by name; asked several times a pass, and read when one has changed."""
+        """Why some rollouts cannot be read, by name; what the operator says counts for those that have not ended."""
         operator = self._operator()
         if self._faults is None or self._faults[0] is not operator:
-            found: dict[str, str] = {}
-            for item in sorted(self._store, key=lambda item: item.metadata.name):
+            found = {name: item.fault for name, item in self._unread.items()}
+            for name, item in self._present.items():
                 try:
                     rollout = item.read()
                     self._understood(rollout, partial(_read, rollout, operator, self._now()))
                 except RolloutUnreadable as err:
-                    found[item.metadata.name] = err.why
-            self._faults = (operator, found)
+                    found[name] = err.why
+            self._faults = (operator, dict(sorted(found.items())))
         return self._faults[1]
 
     def others(self, name: str) -> tuple[str, ...]:
         """Campaigns beside this one that have begun and not ended; also those that only another release can read."""
         found, unclear = [], []
-        for item in self._store:
-            try:
-                rollout = item.read()
-                record = self._understood(rollout, partial(_record_of, rollout))
-                found.append((item.metadata.creation_timestamp, record))
-            except RolloutUnreadable:
-                unclear += [item.metadata.name] if item.has_begun and item.metadata.name != name else []
+        for item in (*self._present.values(), *self._unread.values()):
+            if item.record is not None:
+                found.append((item.metadata.creation_timestamp, item.record))
+            elif item.has_begun and item.metadata.name != name:
+                unclear.append(item.metadata.name)
         return tuple(sorted((*choosing.others(found, name), *unclear)))
 
     def phase_of(self, name: str) -> RolloutPhase | None:
@@ -148,36 +156,48 @@ class Rollouts:
         item = self._store.get(("", name)) if name else None
         if item is None:
             return None
-        try:
-            rollout = item.read()
-            return choosing.phase_of(self._understood(rollout, partial(_record_of, rollout)))
-        except RolloutUnreadable:
-            return RolloutPhase.PROPOSED  # not Done as far as we can tell, and nobody comes after that
+        # One that cannot be read is not Done as far as we can tell, and nobody comes after that.
+        return choosing.phase_of(item.record) if item.record is not None else RolloutPhase.PROPOSED
 
-    def _readable(self) -> dict[str, models.Rollout]:
-        """The rollouts that we understand, by name."""
-        faults = self.unreadable()
-        return {
-            item.metadata.name: item.rollout
-            for item in self._store
-            if item.rollout is not None and item.metadata.name not in faults
-        }
+    def _whose_turn(self, present: list[RolloutItem], aside: Collection[str]) -> models.Rollout | None:
+        """Whose turn it is. Of those that ended, only these have a say: the first, the last and who comes before."""
+        named = {item.rollout.spec.after for item in present if item.rollout is not None}
+        named |= {place[-1] for place in (*self._leaving[:1], *self._past[-1:])}
+        past = (self._store.get(("", name)) for name in named)
+        readable = (item for item in (*present, *past) if item is not None and not item.fault)
+        items = {item.metadata.name: item for item in readable if item.metadata.name not in aside}
+        records = [(item.metadata.creation_timestamp, item.record) for item in items.values() if item.record]
+        after = {name: item.read().spec.after for name, item in items.items()}
+        undone = {name for name, item in items.items() if item.read().spec.abort}
+        deleted = {name for name, item in items.items() if item.waits_for_us}
+        found = items.get(choosing.whose_turn(records, after, undone, deleted))
+        return found.rollout if found is not None else None
 
-    def _forget(self, _before: object, _after: object) -> None:
+    def _take(self, before: RolloutItem | None, after: RolloutItem | None) -> None:
+        """Take over one change of one rollout."""
         self._faults = None
+        if after is not None and after.warning:
+            self._on_fault(after.warning)
+        for item in (before, after):
+            if item is not None:
+                self._present.pop(item.metadata.name, None)
+                self._unread.pop(item.metadata.name, None)
+        for line, place in self._places_of(before):
+            del line[bisect.bisect_left(line, place)]
+        for line, place in self._places_of(after):
+            bisect.insort(line, place)
+        if after is not None and after.fault:
+            self._unread[after.metadata.name] = after
+        elif after is not None and not after.is_past:
+            self._present[after.metadata.name] = after
 
-
-def _whose_turn(read: Mapping[str, models.Rollout]) -> str:
-    after = {name: rollout.spec.after for name, rollout in read.items()}
-    undone = {name for name, rollout in read.items() if rollout.spec.abort}
-    found = [(item.metadata.creation_timestamp, _record_of(item)) for item in read.values()]
-    deleted = {name for name, rollout in read.items() if _waits_for_us(rollout)}
-    return choosing.whose_turn(found, after, undone, deleted)
-
-
-def _waits_for_us(rollout: models.Rollout) -> bool:
-    """Whether a rollout was deleted, and goes when we let it."""
-    return rollout.metadata.deletion_timestamp is not None and keys.FINALIZER in rollout.metadata.finalizers
+    def _places_of(self, item: RolloutItem | None) -> list[tuple[list[Place], Place]]:
+        """Where a rollout stands in the lines of those that ended."""
+        if item is None or item.record is None or item.fault or not item.is_past:
+            return []
+        made, name = item.metadata.creation_timestamp, item.metadata.name
+        places = [(self._past, choosing.place_of_past(made, item.record))]
+        return places + ([(self._leaving, (made, name))] if item.waits_for_us else [])
 
 
 def _read(
@@ -187,12 +207,5 @@ def _read(
         intent = rollout_intent.read_intent(rollout, operator, now, suite_image=suite_image, report_url=report_url)
         record = rollout_records.read_rollout(rollout)
         return intent.asking(record.campaign), record
-    except ValueError as err:
-        raise RolloutUnreadable(rollout.metadata.name, str(err)) from err
-
-
-def _record_of(rollout: models.Rollout) -> RolloutRecord:
-    try:
-        return rollout_records.read_rollout(rollout)
     except ValueError as err:
         raise RolloutUnreadable(rollout.metadata.name, str(err)) from err

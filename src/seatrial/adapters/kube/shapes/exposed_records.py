@@ -9,9 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.adapters.kube.shapes import proof_models as models
-from seatrial.adapters.kube.shapes.records import instant_of, text_of
+from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core.model.gates.exposed import RATIOS, Exposed, Exposure, Rare
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import instant_of
 
 
 def written(exposed: Exposed) -> models.ExposedEntry:

@@ -12,7 +12,6 @@ Tests: tests/adapters/kube/test_records.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +24,7 @@ from seatrial.core.model.seen.marks import Place
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault, Taken
 from seatrial.core.node.phases import ENDED
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import dated, instant_of
 
 SCHEMA: Final = 2
 READ_SCHEMAS: Final = (1, 2)
@@ -240,22 +240,6 @@ def node_patch(
 # ── instants ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def instant_of(text: str) -> Instant:
-    """Read RFC 3339; a time without its offset could be any hour, and is a ValueError."""
-    at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError(f"the time {text!r} lacks its offset, such as Z")
-    return at.timestamp()
-
-
-def readable_instant(text: str | None) -> Instant | None:
-    """The same, where a time that is missing or cannot be read tells nothing."""
-    try:
-        return instant_of(text) if text else None
-    except ValueError:
-        return None
-
-
 def text_of(instant: Instant) -> str:
     """Write RFC 3339 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return dated(instant).isoformat(timespec="milliseconds").replace("+00:00", "Z")

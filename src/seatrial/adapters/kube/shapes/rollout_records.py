@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from seatrial.adapters.kube.shapes import compared_records, exposed_records, keys, models, proof_models
-from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
+from seatrial.adapters.kube.shapes.records import offer_of, read_offer, text_of
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
@@ -27,6 +27,7 @@ from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Admission, Cost, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import instant_of
 from seatrial.core.words import conditions
 
 EnumT = TypeVar("EnumT", bound=Enum)

@@ -47,6 +47,15 @@ class Faults:
     def __len__(self) -> int:
         return len(self._faults)
 
+    def has(self, meta: Metadata) -> bool:
+        """Whether an object cannot be read."""
+        return (meta.namespace, meta.name) in self._faults
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether a list is on its way."""
+        return self._listed is not None
+
     def about(self, node: str) -> Iterable[UnreadableObject]:
         """Those that are about a node."""
         return self._by_node[node].values() if node in self._by_node else ()

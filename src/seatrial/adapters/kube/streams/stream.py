@@ -181,14 +181,15 @@ class Stream(Generic[RawT, ItemT]):
         # Of one that lives on, the last that could be read; its successor of the same name is another.
         return held if held is not None and held.metadata.uid == meta.uid else None
 
-    def _undecodable(self, found: Undecodable) -> None:
-        """Take note of an object of which nothing but the metadata can be decoded."""
+    def _undecodable(self, found: Undecodable) -> ItemT | None:
+        """Take note of an object of which nothing but the metadata can be decoded; what is kept of it all the same."""
         if found.is_deleted:
             self._forget(found.object)
-            return
+            return None
         item = self._unreadable(found.object, found.why)
-        if item is not None and self.row.bare is not None:
+        if item is not None and not self.faults.is_listing:
             self.store.apply(WatchEvent(kind=EventKind.MODIFIED, object=item))
+        return item
 
     def _forget(self, gone: Object) -> None:
         """An object is gone, or of no interest any more, such as a finished pod."""
@@ -233,14 +234,12 @@ class Stream(Generic[RawT, ItemT]):
             self._on_back(self.row.name, listing.resource_version)
 
     def _event(self, event: WatchEvent[RawT]) -> None:
-        item = self._read(event.object)
-        if item is None:
+        item, meta = self._read(event.object), event.object.metadata
+        is_over = event.kind is EventKind.DELETED or (item is None and not self.faults.has(meta))
+        if item is not None:
+            self.store.apply(WatchEvent(kind=event.kind, object=item))
+        if is_over:
             self._forget(event.object)
-        elif event.kind is EventKind.DELETED:
-            self._tell_fault(self.faults.clear(event.object.metadata))
-            self.store.apply(WatchEvent(kind=event.kind, object=item))
-        else:
-            self.store.apply(WatchEvent(kind=event.kind, object=item))
 
     def take_state(self, state: watch.SourceState) -> None:
         """How sure the watch is of what it delivered."""

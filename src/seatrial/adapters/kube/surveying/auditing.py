@@ -16,7 +16,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.items import controller_of, count_of, is_labelled_dra, loaded_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
-from seatrial.adapters.kube.shapes.records import read_node, readable_instant
+from seatrial.adapters.kube.shapes.records import read_node
 from seatrial.adapters.kube.surveying import audit_models as shapes
 from seatrial.adapters.kube.surveying.once import Once, OnRead, Reading
 from seatrial.core.compat.matrix import Component, component_of
@@ -41,6 +41,7 @@ from seatrial.core.survey.audit.objects import (
 )
 from seatrial.core.survey.sources import Source
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 NAMESPACES: Final = (
     "gpu-operator",

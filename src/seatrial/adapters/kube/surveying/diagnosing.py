@@ -17,7 +17,6 @@ from seatrial.adapters.kube.api.client import Client, api_path
 from seatrial.adapters.kube.reading.items import count_of, is_labelled_dra
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.models import Quantities
-from seatrial.adapters.kube.shapes.records import readable_instant
 from seatrial.adapters.kube.surveying import doctor_models as shapes
 from seatrial.adapters.kube.surveying.once import Once, OnRead, Reading
 from seatrial.core.model import consumers
@@ -37,6 +36,7 @@ from seatrial.core.survey.doctor.objects import (
 from seatrial.core.survey.doctor.parts import Part, part_of
 from seatrial.core.survey.sources import Source
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 TEXT_MAX: Final = 500
 LINES: Final = 200

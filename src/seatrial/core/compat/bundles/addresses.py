@@ -12,7 +12,7 @@ from typing import Final
 from seatrial.core.compat.bundles.values import Asked, BundleRefused
 
 _WORD: Final = re.compile(r"[A-Za-z0-9._~:/@%+=-]+")
-_LOGIN: Final = re.compile(r"(?:https?|oci)://[^/]*@|[a-z+]+://[^/@]*:[^/@]*@")
+_LOGIN: Final = re.compile(r"(?:https?|oci)://[^/]*@|[a-z+]+://[^/@:]*:[^/@]*@")
 
 
 def check(asked: Asked) -> None:

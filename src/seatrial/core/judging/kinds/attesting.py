@@ -12,13 +12,13 @@ while its round is open. Tests: tests/core/test_attesting.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.attested import Word
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.instants import Instant
+from seatrial.core.text.moments import dated
 
 
 def stands_since(record: CampaignRecord) -> Instant:
@@ -64,4 +64,4 @@ def _who(word: Word) -> str:
 
 
 def _clock(at: Instant) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%SZ}"
+    return f"{dated(at):%Y-%m-%d %H:%M:%SZ}"

@@ -55,8 +55,8 @@ MIG_SLICES: Final = 7
 _MIG: Final = re.compile(r"nvidia\.com/mig-([1-7])g\..*")
 _RANDOM: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 """What Kubernetes makes names up from (apimachinery's rand): five for a pod or a generated name, ten for a template."""
-_MADE_UP: Final = re.compile(rf"(?:-(?:\d+|{_RANDOM}{{5}}|{_RANDOM}{{8,10}}|[0-9a-f]{{8,}}))+$")
-"""What is put behind a name to make it another one: numbers, what Kubernetes makes up, hashes of others."""
+_MADE_UP: Final = re.compile(rf"\d+|{_RANDOM}{{5}}|{_RANDOM}{{8,10}}|[0-9a-f]{{8,}}")
+"""A part that is put behind a name to make it another one: numbers, what Kubernetes makes up, hashes of others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +200,11 @@ def _stem(pod: Told, gang: Gang) -> str:
 
 def stem(name: str) -> str:
     """A name without the numbers and the hash that were made up for this one of many."""
-    return _MADE_UP.sub("", name) or name
+    # Part by part: a pattern for all of them together tries every way to part them, which for some names never ends.
+    parts = name.split("-")
+    while len(parts) > 1 and _MADE_UP.fullmatch(parts[-1]):
+        parts.pop()
+    return "-".join(parts) or name
 
 
 def _replica_of(pod: Told, gang: Gang) -> str:

@@ -42,11 +42,11 @@ from seatrial.adapters.kube.reading.gates.reports import GateReport, Unreadable
 from seatrial.adapters.kube.reading.items import controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.gates.gate import NIC_FIRMWARE, PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
+from seatrial.core.text.moments import readable_instant
 
 CONTAINER: Final = "probe"
 MESSAGE_PATH: Final = "/dev/termination-log"
@@ -282,7 +282,7 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
 
 
 def _report_of(ended: kinds.Terminated, node: str) -> GateReport | Unreadable | None:
-    at = instant_of(ended.finished_at) if ended.finished_at else 0.0
+    at = readable_instant(ended.finished_at) or 0.0
     found = gate_reports.read(ended.message, node=node, at=at)
     # Of a container that ended badly the kubelet may have kept the end of its log, and logs begin with a brace, too.
     return None if isinstance(found, Unreadable) and ended.exit_code else found
