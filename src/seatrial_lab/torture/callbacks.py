@@ -73,12 +73,16 @@ class Gauge:
 
     def most(self) -> float:
         """The most CPU time that one callback has used, one that runs on included."""
-        return max(self._state()[1], self.running())
+        running = self.running()
+        return max(self._state()[1], running)
 
     def running(self) -> float:
         """How much CPU time the callback has used that runs now."""
         began, _ = self._state()
-        return max(0.0, self._cpu_seconds() - began) if began >= 0.0 else 0.0
+        used = self._cpu_seconds() - began
+        # A reader that waits for its turn between the two would charge one callback with what others used.
+        is_the_same = began >= 0.0 and self._state()[0] == began
+        return max(0.0, used) if is_the_same else 0.0
 
     def _state(self) -> tuple[float, float]:
         with suppress(FileNotFoundError, struct.error):
