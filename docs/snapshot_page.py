@@ -62,6 +62,11 @@ _ANONYMOUS = """## Under other names
 With `--anonymise` nodes become `node-01` and so on in the order of their names, namespaces of tenants `namespace-01`,
 what is in them `tenant-01`, their images `image-1`, and registries `registry-1.example`. These registries stay:
 {public}. Zones, racks and the labels that a rollout chooses by stay as they are.
+
+What is in any other namespace than the operator's and those of Kubernetes, OpenShift and NVIDIA's charts is a tenant's.
+Of it, times, uids, amounts and phases, reasons and types that are words of the trade stay; images lose their tags and
+digests, messages every other word, labels and annotations those keys that are neither words of the trade nor chosen by.
+Every other text, such as a container's name or a label's value, is a number: `name-7`.
 """
 
 

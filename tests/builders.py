@@ -236,7 +236,7 @@ def a_source(**changes: Any) -> SourceFacts:
 
 def a_measurement(verdict: GateVerdict = GateVerdict.PASSED, **changes: Any) -> Measurement:
     """The answer of the gate `smoke` on n1, at the first try of the first round."""
-    found = Measurement(gate=SMOKE.name, node="n1", round=1, attempt=1, verdict=verdict)
+    found = Measurement(gate=SMOKE.name, node="n1", round=1, attempt=1, verdict=verdict, drivers=(NEW.version,))
     return replace(found, **changes)
 
 

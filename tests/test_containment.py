@@ -39,6 +39,9 @@ CATCHES = {
     "adapters/kube/streams/projection.py": "an object that cannot be read",
     "run/routing.py": "an act that raises",
     "run/loop.py": "a decision, a promise or a report that raises",
+    # whatever a look or a try at a repository raises is a failure that is shown
+    "controller/keeper.py": "a look at git",
+    "controller/homes.py": "a try at git",
     # processes, threads and tasks that would otherwise die in silence
     "supervision.py": "background work is started again, and its end is logged",
     "controller/notices.py": "a notice is sent by a task that nothing waits for",

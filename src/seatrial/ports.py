@@ -13,7 +13,15 @@ from typing import Protocol, TypeAlias
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import HomeAct, Publish
-from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.of_campaigns import (
+    EndProbe,
+    MakePool,
+    MarkNode,
+    PausePool,
+    RemovePool,
+    SetAutoUpgrade,
+    StartProbe,
+)
 from seatrial.core.actions.on_nodes import AskCheckpoint, NodeAct
 from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
 from seatrial.core.errors import SeatrialError
@@ -91,7 +99,16 @@ class Executor(Protocol):
 
 
 ClusterAct: TypeAlias = (
-    NodeAct | MarkNode | WriteRolloutRecord | Keeping | Publish | SetAutoUpgrade | MakePool | RemovePool | PausePool
+    NodeAct
+    | MarkNode
+    | WriteRolloutRecord
+    | Keeping
+    | Publish
+    | EndProbe
+    | SetAutoUpgrade
+    | MakePool
+    | RemovePool
+    | PausePool
 )
 """What is done in the cluster itself."""
 

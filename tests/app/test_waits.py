@@ -117,10 +117,15 @@ def test_what_is_written_and_what_is_worked_out_are_the_same_on_the_same_view() 
             Leader(heard_at=None),
             "15 min ago, by the controller; no controller has been in charge since, so this may be out of date",
         ),
+        (
+            900,
+            Leader(heard_at=NOW + 3600, holder="one"),
+            "whether it still runs cannot be seen from here (the time in its Lease is ahead of ours)",
+        ),
         (900, None, "whether it still runs cannot be seen from here (its Lease cannot be read)"),
         (-30, None, "0 s ago, by the controller"),
     ],
-    ids=["young", "unchanged", "silent", "gone", "unknown", "clocks"],
+    ids=["young", "unchanged", "silent", "gone", "ahead", "unknown", "clocks"],
 )
 def test_an_old_status_says_whether_anybody_vouches_for_it(age: float, leader: Leader | None, says: str) -> None:
     found = a_rollout(age=age, leader=leader)
@@ -128,6 +133,22 @@ def test_an_old_status_says_whether_anybody_vouches_for_it(age: float, leader: L
     assert waiting is not None
     assert says in waits.as_of(found, waiting)
     assert waits.is_stale(found, waiting) == ("out of date" in says)
+
+
+def test_a_lease_that_is_ahead_of_its_time_is_called_doubtful_and_nothing_is_concluded_from_it(show: Show) -> None:
+    found = a_rollout(leader=Leader(heard_at=NOW + 3600, holder="one"))
+    text = show(found)[1]
+    assert "Leader    doubtful: the Lease of one has a time that is 1 h ahead; compare the clocks\n" in text
+    assert "leaderless" not in text
+    assert waits.is_unknown_who_leads(found)
+
+
+def test_a_lease_elsewhere_is_mentioned_where_the_controllers_namespace_has_none(show: Show) -> None:
+    text = show(a_rollout(leader=Leader(heard_at=None, elsewhere=("ops", "tenants"))))[1]
+    assert (
+        "Leader    none; no controller has ever run here (there is a Lease in ops, tenants: if your controller" in text
+    )
+    assert "say so with --lease-namespace)" in text
 
 
 def test_a_rollout_that_has_ended_is_not_called_old() -> None:

@@ -15,6 +15,7 @@ import yaml
 from seatrial import __version__, manifests
 from seatrial.adapters.forge.places import Kind
 from seatrial.adapters.git.authorities import Authorities
+from seatrial.cli.options import prometheus_of
 from seatrial.cli.run import controller
 from seatrial.controller.forges import Forges
 from seatrial_lab.image import recipe
@@ -46,6 +47,8 @@ def test_the_chart_is_of_the_version_that_it_installs() -> None:
         "rbac-dra-sets",
         "rbac-network",
         "rbac-olm",
+        "rbac-releases",
+        "rbac-switched",
     ],
 )
 def test_what_the_chart_carries_is_what_the_command_prints(name: str) -> None:
@@ -77,8 +80,13 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         has_campaigns=True,
         has_audits=True,
         has_kueue=True,
+        has_releases=True,
+        has_machine_pools=True,
+        has_gitops=True,
+        holders=["HelmRelease/gpu/operator", "Application/argocd/gpu"],
         gates_namespace="seatrial-gates",
         checkpoint_namespaces=["train-a", "train-b"],
+        maintenance_namespaces=["ops"],
     )
     text = re.sub(r"namespace: seatrial\b(?!-)", f"namespace: {NAMESPACE}", text)
     asked = rendered(
@@ -87,6 +95,11 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         "draReroll=true",
         "checkpointNamespaces={train-a,train-b}",
         "features.campaigns=true",
+        "features.releases=true",
+        "features.machineConfigPools=true",
+        "features.gitops=true",
+        "releasesOf={HelmRelease/gpu/operator,Application/argocd/gpu}",
+        "maintenanceNamespaces={ops}",
         "audit.metricsEvery=15m",
         "kueue=true",
     )
@@ -109,11 +122,34 @@ def test_where_dra_plugins_run_is_said_to_whoever_plays_a_controller() -> None:
     ("feature", "roles"),
     [
         ("campaigns", {"seatrial-controller-campaign", "seatrial-controller-gates"}),
+        ("machineConfigPools", {"seatrial-controller-machine-pools"}),
+        ("gitops", {"seatrial-controller-gitops"}),
+        ("releases", {"seatrial-controller-releases"}),
     ],
 )
 def test_a_feature_that_is_off_has_no_rights(feature: str, roles: set[str]) -> None:
     on, off = rights(rendered(f"features.{feature}=true")), rights(rendered(f"features.{feature}=false"))
     assert {name for _, _, name in on.keys() - off.keys()} == roles
+
+
+@pytest.mark.parametrize("what", ["nodemaintenances", "machineconfigpools", "applications", "helmreleases"])
+def test_what_most_clusters_do_not_need_is_granted_by_its_switch_alone(what: str) -> None:
+    everything_else = ("features.releases=true", "features.olm=true", "features.network=true", "kueue=true")
+    granted = [rule for item in rendered(*everything_else) for rule in item.get("rules") or ()]
+    assert not [rule for rule in granted if what in rule["resources"]]
+
+
+def test_a_release_is_written_where_it_was_named_and_nowhere_else() -> None:
+    objects = rendered("features.releases=true", "releasesOf={HelmRelease/gpu/operator}", "features.gitops=true")
+    writing = [
+        (item["kind"], item["metadata"].get("namespace"), rule["resourceNames"], rule["verbs"])
+        for item in objects
+        for rule in item.get("rules") or ()
+        if "helmreleases" in rule["resources"] and "patch" in rule["verbs"]
+    ]
+    assert writing == [("Role", "gpu", ["operator"], ["get", "patch"])]
+    with pytest.raises(RuntimeError, match="releasesOf"):
+        rendered("releasesOf={Secret/gpu/operator}")
 
 
 def test_nobody_may_patch_pods_unless_asked_for() -> None:
@@ -342,6 +378,35 @@ def test_a_prometheus_is_asked_with_a_login_and_an_authority_that_are_mounted() 
     volumes = {each["name"]: each for each in spec["spec"]["volumes"]}
     assert volumes["prometheus"]["secret"]["secretName"] == "monitor"
     assert volumes["prometheus-authority"]["configMap"]["name"] == "ca"
+
+
+def test_what_gates_and_scratch_files_may_take_is_limited() -> None:
+    values = ("gates.limits.memory=128Gi", "scratch.sizeLimit=1Gi")
+    spec = one(rendered(*values), "Deployment", "seatrial-controller")["spec"]["template"]["spec"]
+    assert dict(parsed(spec["containers"][0]["args"]).gates_limit) == {"memory": "128Gi"}
+    assert {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}} in spec["volumes"]
+
+
+def test_every_scratch_volume_of_the_chart_has_a_size() -> None:
+    for each in rendered("audit.enabled=true"):
+        spec = each.get("spec") or {}
+        template = spec.get("jobTemplate", {"spec": spec})["spec"].get("template") or {}
+        for volume in (template.get("spec") or {}).get("volumes") or ():
+            assert volume.get("emptyDir") != {}, each["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("said", "matchers"),
+    [((), 'namespace="drivers"'), (('prometheus.matchers=job="dcgm"',), 'job="dcgm"')],
+    ids=["the operator's namespace", "what the chart says"],
+)
+def test_only_series_with_the_labels_that_count_are_asked_for(said: tuple[str, ...], matchers: str) -> None:
+    values = ("prometheus.url=http://prometheus:9090", "operatorNamespace=drivers", *said)
+    deployment = one(rendered(*values), "Deployment", "seatrial-controller")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    place = prometheus_of(parsed(container["args"]))
+    assert place is not None
+    assert place.matchers == matchers
 
 
 def test_where_no_prometheus_is_named_nobody_is_asked() -> None:

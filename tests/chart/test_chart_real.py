@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -16,6 +18,7 @@ import yaml
 from seatrial import __version__
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.gates.probes import Level
+from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import Gate
 from seatrial_lab import deploy
@@ -24,6 +27,7 @@ from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart import post
 from tests.chart.charts import CHART, NAMESPACE, helm, one
+from tests.chart.planes import a_rollout, charted, client_of, on
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
@@ -33,33 +37,8 @@ GATES = "seatrial-gates"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of its own, since the definition is the chart's here, with the chart in it."""
-    with ControlPlane.start(tmp_path_factory.mktemp("charted")) as plane:
-        for name in (NAMESPACE, "gpu-operator", "people", post.DRA):
-            plane.kubectl("create", "namespace", name)
-        plane.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
-        on(plane, "install", "seatrial", CHART, "--dry-run=server")
-        assert "/seatrial-" not in plane.kubectl("get", "clusterroles,namespaces", "-o", "name"), "it was a dry run"
-        on(plane, "install", "seatrial", CHART)
+    with charted(tmp_path_factory.mktemp("charted")) as plane:
         yield plane
-
-
-def on(plane: ControlPlane, *arguments: Any) -> str:
-    return helm(*arguments, "--namespace", NAMESPACE, "--kubeconfig", plane.kubeconfig)
-
-
-def a_rollout(name: str = "spring") -> dict[str, Any]:
-    return {
-        "apiVersion": "seatrial.dev/v1alpha1",
-        "kind": "GPURollout",
-        "metadata": {"name": name},
-        "spec": {
-            "target": {"driver": "580.105.08"},
-            "canary": {},
-            "after": "winter",
-            "approvals": {"manual": ["waves"]},
-        },
-    }
 
 
 def test_the_server_is_the_kubernetes_that_this_run_is_about_and_the_chart_passes_the_linter_for_it(
@@ -186,6 +165,49 @@ def test_jobs_are_made_in_the_namespace_of_gates_and_nowhere_else(
         installed.kubectl(*ask)
 
 
+@pytest.mark.parametrize(
+    ("named", "unseen"),
+    [
+        ({"canary": {}}, set()),
+        ({"canary": {"pausePools": ["worker"]}}, {"machineconfigpools"}),
+        ({"maintenance": {"requestorID": "seatrial.dev"}}, {"nodemaintenances"}),
+    ],
+    ids=["neither", "pools", "maintenance"],
+)
+def test_a_right_that_is_switched_off_is_missed_by_rollouts_that_name_it_and_by_no_other(
+    installed: ControlPlane, named: dict[str, Any], unseen: set[str]
+) -> None:
+    asked = a_rollout("switched")
+    asked["spec"] = {"target": {"driver": "580.105.08"}, **named}
+    installed.kubectl("create", "-f", "-", stdin=json.dumps(asked))
+    made = client_of(installed, f"{NAMESPACE}/seatrial-controller")
+
+    async def missed() -> set[str]:
+        faults: list[str] = []
+        async with made as client:
+            observing = KubeObserver(
+                client,
+                namespace="gpu-operator",
+                rollout="switched",
+                home=GATES,
+                on_fault=faults.append,
+                source=lambda: None,
+            )
+            async with observing as observer:
+                await observer.wait_synced(30)
+                async with asyncio.timeout(30):
+                    while (sight := observer.observe()) is None or {
+                        each.source for each in sight.seen.freshness if not each.is_synced
+                    } != unseen:
+                        await observer.wait(time.time() + 0.1)
+                return {each.source for each in sight.seen.freshness if not each.is_synced}
+
+    try:
+        assert asyncio.run(missed()) == unseen
+    finally:
+        installed.kubectl("delete", "gpurollout", "switched")
+
+
 WORD = {
     "gate": "signed",
     "verdict": "pass",
@@ -229,9 +251,9 @@ def approver(installed: ControlPlane) -> Approver:
 @pytest.mark.parametrize(
     "body",
     [
-        {"spec": {"approvals": {"approved": ["waves"]}}},
+        {"spec": {"approvals": {"approved": ["waves"]}, "said": [SAID | {"what": "approved waves"}]}},
         {"spec": {"paused": True}},
-        {"spec": {"paused": False}},
+        {"spec": {"paused": False, "said": [SAID | {"what": "resumed it"}]}},
         {"spec": {"approvals": {"attested": [WORD]}}},
         {"spec": {"paused": True, "said": [SAID]}},
     ],
@@ -254,7 +276,7 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
         ),
         (
             {"spec": {"paused": True, "said": [SAID, SAID | {"by": "bob"}]}},
-            "said in the name of whoever says it: by has to be system:serviceaccount:people:ann",
+            "said in your own name: by has to be system:serviceaccount:people:ann",
         ),
         ({"metadata": {"annotations": {"seatrial.dev/x": "y"}}}, "labels and annotations are not theirs"),
         ({"metadata": {"finalizers": ["example.com/mine"]}}, "finalizers"),

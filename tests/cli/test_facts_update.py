@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,40 @@ def test_status_tells_bundles_from_own_and_shipped_facts_and_remove_removes(
     assert main(["facts", "remove", "acme"]) == 0
     assert status(capsys)["bundles"] == []
     assert not (folder / "seatrial-facts" / "bundles").exists()
+
+
+def test_status_verifies_who_vouches_and_does_not_repeat_what_the_lock_says(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = signer(tmp_path)
+    sign(tmp_path / "acme", ada)
+    allow(folder, ada)
+    assert main(["facts", "update", "../acme"]) == 0
+    assert main(["facts", "status"]) == 0
+    assert "signed by facts@acme.example, taken over" in capsys.readouterr().out
+    lock, allowed = (folder / "seatrial-facts" / name for name in ("bundles.lock.json", "allowed-signers"))
+    honest, keys = lock.read_text(), allowed.read_text()
+
+    def doubted() -> str:
+        assert main(["facts", "status"]) == 11
+        told = capsys.readouterr().out
+        assert "signed by facts@acme.example, taken" not in told
+        return told
+
+    lock.write_text(honest.replace("facts@acme.example", "security@nvidia.example"))
+    assert "NOT VERIFIED (bundles.lock.json says that security@nvidia.example signed it, and facts@acme" in doubted()
+    lock.write_text(honest)
+    allowed.write_text("")
+    assert "NOT VERIFIED (allowed-signers does not have the key that it is signed with)" in doubted()
+    allowed.write_text(keys)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", str(tmp_path))
+        assert "NOT VERIFIED (ssh-keygen is not installed here)" in doubted()
+    (signature,) = vendored(folder).parent.glob("*.sig")
+    signature.unlink()
+    assert "signed it, and there is no signature)" in doubted()
+    lock.write_text(re.sub(r',?\s*"signer": "[^"]*"', "", honest))
+    assert "NOT VERIFIED (bundles.lock.json names neither a signer nor a digest" in doubted()
 
 
 def test_a_plan_says_how_far_knowledge_reaches_and_what_rests_on_a_bundle(

@@ -72,3 +72,13 @@ def test_scripts_get_the_turns_as_they_were_written() -> None:
 def test_a_rollout_that_has_said_nothing_yet_has_no_row() -> None:
     fresh = Rollout(raw={"metadata": {"name": "new"}, "spec": {"target": {"driver": "1"}}})
     assert list(history.table([fresh])) == []
+
+
+def test_what_people_wrote_cannot_act_on_the_terminal() -> None:
+    turn = ("Reverting", "9999-12-31T23:59:59-05:00", "gate \x1b]0;owned\x07smoke\nfailed \u202eon n1")
+    loud = a_rollout("b", "2026-03-02T00:00:00Z", turn)
+    said = {"at": "2026-03-02T00:00:01Z", "by": "eve\x1b[2J", "what": "paused\rresumed"}
+    loud.raw["spec"]["said"] = [said]
+    cells = [cell for row in history.table([loud]) for cell in row]
+    assert all(cell.isprintable() for cell in cells)
+    assert "gate smoke failed \ufffdon n1" in cells

@@ -15,7 +15,7 @@ import pytest
 
 from seatrial.adapters.files import switched
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
+from seatrial.adapters.git.errors import FileUnusable, GitRefused, NothingToChange, RevertConflict
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
@@ -460,13 +460,18 @@ def merge(remote: Bare, ada: Person, step: str, *how: str, subject: str = "") ->
     (remote.folder / "open").unlink()
 
 
-async def test_a_proposal_is_seen_on_the_remote_also_after_a_restart(protected: tuple[Bare, Person]) -> None:
+async def test_after_a_restart_a_proposal_is_ours_once_its_step_was_asked_for_again(
+    protected: tuple[Bare, Person],
+) -> None:
     remote, ada = protected
     head = remote.head()
     home = a_home(remote, is_by_request=True)
     await home.do(CANARY)
     assert remote.head() == head
-    for each in (home, a_home(remote, "after-a-restart", is_by_request=True)):
+    restarted = a_home(remote, "after-a-restart", is_by_request=True)
+    assert (await restarted.look(NOW)).proposals == (), "anybody may have pushed it"
+    await restarted.do(CANARY)
+    for each in (home, restarted):
         facts = await each.look(NOW)
         assert facts.steps == ()
         ((step, text),) = facts.proposals
@@ -476,6 +481,34 @@ async def test_a_proposal_is_seen_on_the_remote_also_after_a_restart(protected: 
     merge(remote, ada, "canary", "--no-ff")
     facts = await home.look(NOW)
     assert (facts.proposals, facts.commit_of(PublishStep.CANARY)) == ((), remote.git("rev-parse", f"{BRANCH}/canary"))
+
+
+async def test_a_branch_with_our_lines_and_another_change_is_never_shown_as_our_proposal(
+    protected: tuple[Bare, Person],
+) -> None:
+    remote, ada = protected
+    git(ada.clone, "switch", "-q", "--create", "theirs")
+    (ada.clone / PUBLISHED).write_text(policy_of("999.99.99"))
+    subject = f"Driver {NEW.version}\n\nSeatrial-Rollout: {ROLLOUT}\nSeatrial-Step: canary"
+    git(ada.clone, "commit", "-q", "-a", "-m", subject)
+    git(ada.clone, "push", "-q", "origin", f"HEAD:{BRANCH}/canary")
+    home = a_home(remote, is_by_request=True)
+    with pytest.raises(GitRefused, match="somebody else's"):
+        await home.do(CANARY)
+    assert (await home.look(NOW)).proposals == ()
+
+
+async def test_a_tag_with_our_line_on_what_was_never_promoted_counts_for_nothing(stage: tuple[Bare, Person]) -> None:
+    remote, ada = stage
+    git(ada.clone, "tag", "-a", "-m", f"Stable\n\nSeatrial-Rollout: {ROLLOUT}", "v0", "origin/main")
+    git(ada.clone, "push", "-q", "origin", "v0")
+    theirs = ada.write(MATRIX, matrix_of(current=NEW.version), "Promoted by hand")
+    home = a_home(remote)
+    facts = await home.look(NOW)
+    assert (facts.tag, facts.commit_of(PublishStep.PROMOTION)) == ("", "")
+    await home.do(PROMOTE)
+    facts = await home.look(NOW)
+    assert (facts.tag, facts.commit_of(PublishStep.PROMOTION)) == ("v2026-10-stable", theirs)
 
 
 async def test_a_squash_that_keeps_our_lines_is_the_step(protected: tuple[Bare, Person]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -18,16 +19,28 @@ from tests import builders
 
 SPRING = RolloutRecord(name="spring", campaign=builders.a_campaign_record(RolloutPhase.BAKING))
 ANNOUNCED = Announcement(text="The canary passed; it bakes for 48 h.", tone=Tone.WARNING, about=About.ROLLOUT)
-PLAIN = {"rollout": "spring", "phase": "Baking", "level": "warning", "text": "The canary passed; it bakes for 48 h."}
-BODIES: dict[Format, dict[str, str]] = {
+PLAIN: dict[str, str | bool] = {
+    "rollout": "spring",
+    "phase": "Baking",
+    "level": "warning",
+    "text": "The canary passed; it bakes for 48 h.",
+}
+BODIES: dict[Format, dict[str, str | bool]] = {
     Format.PLAIN: PLAIN,
-    Format.SLACK: {"text": "spring: The canary passed; it bakes for 48 h."},
+    Format.SLACK: {"text": "spring: The canary passed; it bakes for 48 h.", "mrkdwn": False},
 }
 
 
 @pytest.mark.parametrize("wanted", Format)
 def test_every_format_has_its_body(wanted: Format) -> None:
     assert json.loads(notice_of(SPRING, ANNOUNCED, wanted)) == BODIES[wanted]
+
+
+def test_what_others_wrote_is_no_markup_to_slack() -> None:
+    loud = replace(ANNOUNCED, text="gate <!channel> & <https://evil.example|log in> *failed*")
+    body = json.loads(notice_of(SPRING, loud, "slack"))
+    assert body["text"] == "spring: gate &lt;!channel&gt; &amp; &lt;https://evil.example|log in&gt; *failed*"
+    assert body["mrkdwn"] is False
 
 
 def test_a_plain_rollout_has_no_phase_to_tell() -> None:

@@ -10,7 +10,15 @@ import pytest
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.of_campaigns import (
+    EndProbe,
+    MakePool,
+    MarkNode,
+    PausePool,
+    RemovePool,
+    SetAutoUpgrade,
+    StartProbe,
+)
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
@@ -58,6 +66,7 @@ LEDGER = RolloutRecord(name="spring", resource_version="1", admitted=(Admission(
 GATES = (GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PASSED),)
 CAMPAIGN = a_campaign_record(RolloutPhase.GATING, gates=GATES)
 SMOKE = Gate(name="smoke", image="example.com/smoke:1", command=("all_reduce", "-b"))
+END = EndProbe(rollout="spring", gate="smoke", node="n1", round=1, attempt=1, job="gates/gate-smoke")
 PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
 PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.DIRECT)
 QUIET = "driver manager DRAIN=false: otherwise it uncordons nodes before they are validated"
@@ -140,6 +149,7 @@ LINES: list[tuple[Action, str]] = [
         "job for gate smoke: on node/n1, node/n2 at once, image example.com/smoke:1, 1 GPU, command all_reduce -b",
     ),
     (replace(PROBE, gate=Gate(name=PREPULL, image="i")), "job to pull the image: on node/n1, image i"),
+    (END, "job gates/gate-smoke: delete: gate smoke on node/n1 is not waited for any more"),
     (
         SetAutoUpgrade(rollout="spring", resource=POLICY, value=False),
         f"{POLICY}: driver.upgradePolicy.autoUpgrade false",

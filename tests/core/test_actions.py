@@ -8,7 +8,15 @@ import pytest
 
 from seatrial.core.actions.action import Action, is_disruptive
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.of_campaigns import (
+    EndProbe,
+    MakePool,
+    MarkNode,
+    PausePool,
+    RemovePool,
+    SetAutoUpgrade,
+    StartProbe,
+)
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
@@ -62,6 +70,7 @@ def request(joins: str = "") -> RequestMaintenance:
 
 
 PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.DIRECT)
+END = EndProbe(rollout="spring", gate="smoke", node="n1", round=2, attempt=1, job="gates/gate-smoke")
 PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=2, attempt=1)
 REMOVE = RemovePool(rollout="spring", name="gpu", expect="3")
 SWITCH = SetAutoUpgrade(rollout="spring", resource=POLICY, value=False)
@@ -106,6 +115,7 @@ ACTS: list[tuple[Action, str, str, bool]] = [
         False,
     ),
     (PROBE, "spring/gate/smoke/n1/2.1", "rollout/spring/gate/smoke/n1", False),
+    (END, "spring/end-gate/smoke/n1/2.1", "rollout/spring/gate/smoke/n1", False),
     (SWITCH, "spring/auto-upgrade/ClusterPolicy/gpu=False@", "rollout/spring/auto-upgrade/ClusterPolicy/gpu", False),
     (MakePool(rollout="spring", name="gpu"), "spring/make-pool/gpu", "rollout/spring/pool/gpu", False),
     (

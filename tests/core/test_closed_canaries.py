@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.of_campaigns import EndProbe, StartProbe
 from seatrial.core.actions.on_nodes import Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
@@ -15,12 +16,13 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.closed import kept_closed
-from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import PREPULL, READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
+from seatrial.core.words.explain import sentence
 from tests.builders import (
     NEW,
     NOW,
@@ -29,6 +31,7 @@ from tests.builders import (
     SMOKE,
     a_campaign,
     a_campaign_record,
+    a_driver,
     a_gpu_pod,
     a_ledger,
     a_measurement,
@@ -37,6 +40,7 @@ from tests.builders import (
     a_well_node,
     an_intent,
     an_operator,
+    proving,
 )
 
 CAREFUL = an_intent(campaign=a_campaign())
@@ -119,6 +123,54 @@ def test_a_gate_that_fails_sends_a_closed_canary_back_without_opening_it() -> No
     assert not opened(decision)
 
 
+FAILED = GateResult(gate=SMOKE.name, node="n1", round=1, verdict=GateVerdict.FAILED, asked=SMOKE.mark)
+
+
+def test_a_canary_whose_gate_failed_stays_closed_until_the_old_driver_is_wanted_again() -> None:
+    decision = decided(at(RolloutPhase.REVERTING, record=GATING | {"gates": (FAILED,)}))
+    assert not opened(decision)
+    (held,) = (each for each in decision.holds if each.subject == "n1")
+    assert held.code is HoldCode.CANARY_CLOSED
+    assert f"stays cordoned until it runs {OLD.version} again" in sentence(held, NOW)
+
+
+def test_a_gate_that_another_ones_failure_overtakes_is_not_pending_for_ever() -> None:
+    other = replace(SMOKE, name="copy")
+    seen = at(RolloutPhase.GATING, record=GATING, measurements=(a_measurement(GateVerdict.FAILED, detail="slow"),))
+    going = written(decided(seen, an_intent(campaign=a_campaign(gates=(SMOKE, other)))))
+    assert going.phase is RolloutPhase.REVERTING
+    said = {each.gate: (each.verdict, each.detail) for each in going.gates}
+    assert said["smoke"][0] is GateVerdict.FAILED
+    assert said["copy"] == (GateVerdict.UNKNOWN, "not measured: the rollout was undone first")
+
+
+def test_gates_that_have_not_answered_are_ended_on_the_way_back() -> None:
+    waits = a_measurement(GateVerdict.PENDING, gate="copy", job="gates/gate-copy")
+    pulls = a_measurement(GateVerdict.PENDING, gate=PREPULL)
+    going = at(RolloutPhase.REVERTING, record=GATING, measurements=(a_measurement(GateVerdict.FAILED), waits, pulls))
+    assert [act for act in decided(going).actions if isinstance(act, EndProbe)] == [
+        EndProbe(rollout="spring", gate="copy", node="n1", round=1, attempt=1, job="gates/gate-copy")
+    ]
+
+
+def test_a_gate_that_cannot_be_ended_does_not_keep_the_nodes_waiting() -> None:
+    waits = a_measurement(GateVerdict.PENDING, gate="copy", job="gates/gate-copy")
+    subject = "rollout/spring/gate/copy/n1"
+    going = at(RolloutPhase.REVERTING, record=GATING, measurements=(waits,), busy={subject: None})
+    assert any(isinstance(act, Publish) for act in decided(going).actions)
+
+
+def test_a_canary_whose_old_driver_is_back_and_proven_is_opened_on_the_way_back() -> None:
+    back = closed_canary(driver=a_driver("n1"), validator=proving(), wanted=OLD)
+    going = at(RolloutPhase.REVERTING, back, a_node("n2", wanted=OLD), record=GATING | {"gates": (FAILED,)})
+    assert opened(decided(replace(going, operator=an_operator())))
+
+
+def test_a_pause_on_the_way_back_does_not_open_the_canary() -> None:
+    record = {**GATING, "gates": (FAILED,), "paused_in": RolloutPhase.REVERTING}
+    assert not opened(decided(at(RolloutPhase.PAUSED, record=record), replace(CAREFUL, is_paused=True)))
+
+
 @pytest.mark.parametrize("gate", [WORD, LINKS], ids=["a word", "a Job without GPUs"])
 def test_gates_that_want_no_gpu_keep_nobody_closed(gate: Gate) -> None:
     decision = decided(at(RolloutPhase.CANARY), an_intent(campaign=a_campaign(gates=(gate,))))
@@ -170,7 +222,9 @@ def test_another_version_published_meanwhile_keeps_nobody_closed_for_gates() -> 
         (RolloutPhase.GATING, (passed(SMOKE),), set()),
         (RolloutPhase.GATING, (passed(replace(SMOKE, image="example.com/smoke:0")),), {"n1"}),
         (RolloutPhase.BAKING, (), set()),
-        (RolloutPhase.REVERTING, (), set()),
+        (RolloutPhase.REVERTING, (), {"n1"}),
+        (RolloutPhase.REVERTING, (passed(SMOKE),), set()),
+        (RolloutPhase.WAVING, (), set()),
     ],
 )
 def test_who_stays_closed(phase: RolloutPhase, gates: tuple[GateResult, ...], closed: set[str]) -> None:

@@ -12,7 +12,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.default_suite import chosen, with_suite
-from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.gates.suite import SUITE, WHOLE, LeftOut, Suite
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
@@ -25,6 +25,7 @@ from tests.builders import (
     a_campaign,
     a_campaign_record,
     a_done_node,
+    a_measurement,
     a_node,
     a_snapshot,
     a_source,
@@ -152,12 +153,25 @@ def test_each_canary_is_asked_what_it_can_show_on_as_many_gpus_as_it_had() -> No
     assert asked == {("n1", "smoke-train"): 8, ("n1", "rdma"): 0, ("n2", "smoke-train"): 1, ("n2", "rdma"): 0}
 
 
+def test_gates_for_some_gpus_of_a_node_take_turns_since_their_limits_count_while_they_queue() -> None:
+    gates = (Gate(name="copy", image="example.com/copy:1", gpus=1), Gate(name="train", image="example.com/t:1", gpus=8))
+    intent = an_intent(campaign=a_campaign(gates=(*gates, Gate(name="links", image="example.com/links:1", gpus=0))))
+    seen = gating()
+
+    def asked() -> set[tuple[str, str]]:
+        known = replace(seen, rollout=replace(seen.rollout, campaign=written(seen, intent)))
+        probes = (act for act in decide(known, intent, NOW).actions if isinstance(act, StartProbe))
+        return {(probe.node, probe.gate.name) for probe in probes}
+
+    assert asked() == {("n1", "copy"), ("n2", "copy"), ("n1", "links"), ("n2", "links")}
+    seen = replace(seen, measurements=(a_measurement(gate="copy", node="n2"),))
+    assert asked() == {("n1", "copy"), ("n2", "train"), ("n1", "links"), ("n2", "links")}
+
+
 def test_the_next_gate_is_asked_when_the_one_before_it_has_answered() -> None:
     seen = gating(LeftOut(gate="multi-gpu", node="n2", why="n2 has one GPU"))
     for name in ("smoke-train", "smoke-infer", "gpu-errors"):
-        measured = [
-            Measurement(gate=name, node=node, round=1, attempt=1, verdict=GateVerdict.PASSED) for node in ("n1", "n2")
-        ]
+        measured = [a_measurement(gate=name, node=node) for node in ("n1", "n2")]
         seen = replace(seen, measurements=(*seen.measurements, *measured))
     seen = replace(seen, rollout=replace(seen.rollout, campaign=written(seen, silent(""))))
     probes = [act for act in decide(seen, silent(""), NOW).actions if isinstance(act, StartProbe)]

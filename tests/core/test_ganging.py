@@ -19,7 +19,7 @@ from seatrial.core.model.gates.ganged import Gang
 from seatrial.core.model.gates.gate import READINESS, Gate, GateVerdict, Measurement
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeSeen
-from tests.builders import NOW, SMOKE, a_campaign_record, a_done_node, a_gpu_pod, a_node, a_view
+from tests.builders import NEW, NOW, SMOKE, a_campaign_record, a_done_node, a_gpu_pod, a_node, a_view
 from tests.core.test_evidence import careful, codes, course_of, seen_at
 
 RING = Gate(name="ring", image="probes:1", probe="distributed", gpus=8)
@@ -49,7 +49,7 @@ def a_round(
 
 
 def measured(verdict: GateVerdict = PASSED, *, on: tuple[str, ...] = THREE, **changes: Any) -> Measurement:
-    said = Measurement(gate="ring", node=on[0], round=2, attempt=1, verdict=verdict, gang=on)
+    said = Measurement(gate="ring", node=on[0], round=2, attempt=1, verdict=verdict, gang=on, drivers=(NEW.version,))
     return replace(said, **changes)
 
 

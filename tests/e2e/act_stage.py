@@ -525,6 +525,7 @@ async def opened(
         )
         stage = ActStage(client=client, observer=observer, rollout=rollout, folder=folder, remote=remote)
         async with _webhook(stage) as url, observer, keeper.watching(observer):
+            observer.streams.open(table.SWITCHED)  # acts are about them; the rollout names none
             await observer.wait_synced(LIMIT_SECONDS)
             routes = Routes(
                 cluster=KubeCluster(client, observer, is_leader=lambda: True),

@@ -34,6 +34,8 @@ class Watched:
     stage: LightStage
     prometheus: Prometheus
     exporters: dict[str, Exporter]
+    forger: Exporter
+    """A tenant's, which is scraped too, and names a node of ours."""
 
     @property
     def counted(self) -> float:
@@ -58,13 +60,19 @@ def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp(PREFIX)
     with ExitStack() as stack:
         exporters = {name: stack.enter_context(an_exporter(name, gpu_count=2)) for name in NODES}
-        job = Job(name="dcgm", targets=tuple(each.address for each in exporters.values()))
-        prometheus = stack.enter_context(Prometheus(folder=folder / "prometheus", jobs=[job], interval=SCRAPED))
+        forger = stack.enter_context(an_exporter(NODES[2]))
+        forger.gpus[0].uuid = "GPU-made-up"
+        targets = tuple(each.address for each in exporters.values())
+        jobs = [
+            Job(name="dcgm", targets=targets, labels=(("namespace", "gpu-operator"),)),
+            Job(name="tenants", targets=(forger.address,), labels=(("namespace", "tenants"),)),
+        ]
+        prometheus = stack.enter_context(Prometheus(folder=folder / "prometheus", jobs=jobs, interval=SCRAPED))
         said = ("--prometheus", prometheus.url, "--prometheus-look-seconds", "1")
         stage = stack.enter_context(light_stage(cluster, folder, PREFIX, arguments=said))
         stage.timeout_seconds *= 2
         assert tuple(stage.fleet.nodes) == NODES
-        yield Watched(stage=stage, prometheus=prometheus, exporters=exporters)
+        yield Watched(stage=stage, prometheus=prometheus, exporters=exporters, forger=forger)
 
 
 @pytest.fixture
@@ -118,6 +126,13 @@ def test_errors_that_rise_on_the_canary_end_the_bake_and_say_how_many(watched: W
     stage.begin("errors", canary={"nodes": [canary]}, **LONG_BAKE)
     stage.wait_phase("Baking")
     stage.wait(lambda: watched.counted > 2.0, "some evidence")
+    for errors in range(4, 8):
+        watched.forger.plant(ECC, 100.0 * errors)
+        watched.wait_told(canary, 2)
+    counted = watched.counted
+    stage.wait(
+        lambda: watched.counted > counted + 2.0, "evidence to grow, whatever a tenant's exporter says of the canary"
+    )
     exporter = watched.exporters[canary]
     for errors in range(4, 8):
         exporter.plant(ECC, float(errors))
@@ -126,5 +141,6 @@ def test_errors_that_rise_on_the_canary_end_the_bake_and_say_how_many(watched: W
     why = stage.campaign()["why"]
     assert why.startswith("ecc-uncorrected-volatile rose ")
     assert canary in why
+    assert "GPU-made-up" not in why
     assert stage.touched() == {canary}
     assert stage.run("bake", "explain").returncode == 10

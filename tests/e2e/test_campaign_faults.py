@@ -14,8 +14,10 @@ import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import controller_process, errors, waiting
+from seatrial_lab.testbed.history import PodMoment
 from seatrial_lab.testbed.neighbours import gate_runs
-from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.nodes import consumers, manifests
+from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage, light_stage
 
@@ -116,6 +118,45 @@ def restore_node(stage: LightStage, name: str) -> None:
     """A node of the same name joins, with nothing on it."""
     made = manifests.node(PREFIX, stage.fleet.nodes.index(name), gpus_per_node=stage.fleet.spec.gpus_per_node)
     stage.plane.apply([made])
+
+
+def test_a_tenant_that_waits_for_the_canary_never_runs_on_a_driver_whose_gate_failed(stage: LightStage) -> None:
+    name = stage.fleet.nodes[1]
+    tenant = consumers.add_pod(stage.fleet, name, name="waits", gpus=1)
+    with gate_runs.GateRuns(stage.plane, namespace="seatrial", answer=lambda _: "3 % slower"):
+        stage.begin("refused", gates=ONE_GATE, canary={"selector": {"kubernetes.io/hostname": name}})
+        stage.wait_phase("Reverted")
+    stage.wait(lambda: [each.is_ready for each in came(stage, tenant)][-1:] == [True], "the tenant to be back")
+    assert "gate smoke failed" in stage.campaign()["why"]
+    evicted = [
+        each.name
+        for each in stage.requests()[stage.asked_before :]
+        if each.subresource == "eviction" and each.namespace == tenant.namespace and each.code < 300
+    ]
+    assert len(evicted) == 1, "for the new driver; the failed one had no users to move"
+    assert len({each.uid for each in came(stage, tenant)}) == 2
+    stage.plane.kubectl("delete", "deployment", "--all", "-n", tenant.namespace, "--cascade=foreground")
+
+
+def test_a_gate_that_still_runs_when_another_fails_is_ended_and_status_says_so(stage: LightStage) -> None:
+    asked = [*ONE_GATE, {"name": "links", "image": "example.invalid/links:1", "gpus": 0, "timeoutSeconds": 3600}]
+
+    def answer(run: gate_runs.Run) -> str | None:
+        return "3 % slower" if run.gate == "smoke" else None
+
+    with gate_runs.GateRuns(stage.plane, namespace="seatrial", answer=answer):
+        stage.begin("overtaken", gates=asked)
+        stage.wait_phase("Reverted")
+    (links,) = (each for each in stage.campaign()["gates"] if each["gate"] == "links")
+    assert (links["verdict"], links["detail"]) == ("unknown", "not measured: the rollout was undone first")
+    chosen = ("-l", f"{keys.GATE_KEY}=links,{keys.ROLLOUT_LABEL}=overtaken")
+    assert stage.plane.get("jobs", "-n", "seatrial", *chosen)["items"] == []
+
+
+def came(stage: LightStage, tenant: Workload) -> list[PodMoment]:
+    """The pods of a tenant that had a node since the story began, moment by moment."""
+    since = stage.history.moments[stage.seen_before :]
+    return [each for each in since if isinstance(each, PodMoment) and each.namespace == tenant.namespace and each.node]
 
 
 # ── somebody else's hands ────────────────────────────────────────────────────────────────────────────────────────────

@@ -97,6 +97,36 @@ def test_a_forecast_of_the_file_is_that_of_the_cluster(cluster: ControlPlane, fi
     assert read["fleet"]["nodes"] >= 3
 
 
+def test_under_other_names_no_word_of_a_tenants_pod_is_in_the_file(cluster: ControlPlane, fleet: Fleet) -> None:
+    words = [f"{SECRET}{number}" for number in range(12)]
+    name, label, note, container, first, image, tag, claim, reason, value, namespace, choice = words
+    kept = {"app": label, "app.kubernetes.io/name": value, f"app.kubernetes.io/{choice}": "x", "nvidia.com/x": reason}
+    gpu = {"limits": {"nvidia.com/gpu": "1"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": kept,
+            "annotations": {"seatrial.dev/checkpoint": note, f"argocd.argoproj.io/{claim}": note},
+        },
+        "spec": {
+            "nodeSelector": {"nvidia.com/gpu.product": choice},
+            "containers": [{"name": container, "image": f"registry.corp/{image}:{tag}", "resources": gpu}],
+            "initContainers": [{"name": first, "image": f"nvcr.io/{image}/{image}:{tag}"}],
+        },
+    }
+    cluster.kubectl("create", "namespace", namespace)
+    try:
+        cluster.apply([pod])
+        plain, renamed = (said(cluster, "snapshot", *more, code=None) for more in ((), ("--anonymise",)))
+    finally:
+        cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    assert {each for each in (label, value, container, image, tag, note) if each in plain}, "the pod is in the file"
+    assert [each for each in words if each in renamed] == []
+
+
 def test_nothing_that_was_planted_is_in_the_file(file: Path) -> None:
     assert SECRET not in file.read_text(encoding="utf-8")
     nodes = {each["metadata"]["name"] for each in load_snapshot(file).lists["/api/v1/nodes"]}

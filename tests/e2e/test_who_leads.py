@@ -21,6 +21,7 @@ from tests.e2e.conftest import ANY, DRIVERS, Play, RolloutMaker
 
 pytestmark = pytest.mark.cluster
 
+HOME = "seatrial"
 PREFIX = "charge"
 NODES = 3
 
@@ -58,6 +59,27 @@ def test_before_any_controller_ever_ran_nobody_promises_anything(
     node = forked.run("why", fleet.nodes[0], *where, "--rollout", "early")
     assert node.returncode == 12
     assert "no controller is in charge" in node.stdout
+
+
+def test_a_lease_of_a_tenants_own_passes_for_no_controller(
+    cluster: ControlPlane, fleet: Fleet, make_rollout: RolloutMaker
+) -> None:
+    cluster.kubectl("delete", "lease", "seatrial", "-n", HOME, "--ignore-not-found")
+    cluster.kubectl("create", "namespace", "forging")
+    spec = {"holderIdentity": "tenant", "renewTime": "2150-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15}
+    forged = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
+    try:
+        cluster.apply([{**forged, "metadata": {"name": "seatrial", "namespace": "forging"}}])
+        make_rollout("forged", fleet=PREFIX, target=DRIVERS[1], limits=ANY)
+        where = ("forged", "--kubeconfig", str(cluster.kubeconfig), "-n", fleet.spec.namespace)
+        said = forked.run("status", *where)
+        assert said.returncode == 12, said.stderr
+        assert "Leader    none; no controller has ever run here (there is a Lease in forging: " in said.stdout
+        there = forked.run("status", *where, "--lease-namespace", "forging").stdout
+        assert "Leader    doubtful: the Lease of tenant has a time that is " in there
+        assert "leaderless" not in there
+    finally:
+        cluster.kubectl("delete", "namespace", "forging", "--wait=false")
 
 
 def test_a_dead_controller_is_told_with_since_when_and_exit_code_12(play: Play) -> None:

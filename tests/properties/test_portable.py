@@ -160,6 +160,23 @@ def test_secrets_in_any_field_are_told_only_where_a_name_stands(seed: int) -> No
 
 
 @settings(max_examples=drawn(100), deadline=None)
+@given(st.integers(0, 2**32))
+def test_under_other_names_no_secret_is_told_in_any_field_of_a_tenants_object(seed: int) -> None:
+    found = recorded(random.Random(seed))  # noqa: S311  the same object for the same seed
+    theirs = {"namespace": f"{MARK}team"}
+    lists = {
+        path: [{**each, "metadata": {**each.get("metadata", {}), **theirs}} for each in listed]
+        for path, listed in found.lists.items()
+    }
+    found = replace(found, lists=lists)
+    told = telling.renamed(telling.told(found, VOCABULARY), VOCABULARY)
+    for path, listed in told.lists.items():
+        if not path.endswith(("/nodes", *CHOOSERS)):
+            assert set(leaks(listed)) == set(), path
+    assert MARK not in json.dumps(list(map(str, told.logs.values())))
+
+
+@settings(max_examples=drawn(100), deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=200), st.integers(0, 2**32))
 def test_of_any_text_no_secret_in_it_is_told(text: str, seed: int) -> None:
     hidden = secret(random.Random(seed))  # noqa: S311

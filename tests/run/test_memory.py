@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Message, Promote, Publish, RevertCommits
-from seatrial.core.actions.of_campaigns import MakePool, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.of_campaigns import EndProbe, MakePool, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     EvictPods,
@@ -179,6 +179,7 @@ def measured(**changes: Any) -> Snapshot:
 
 NEWER = ((POLICY, "580.105.08"),)
 DIRECT = Publish(rollout="r", step=PublishStep.CANARY, versions=NEWER, via=Via.DIRECT, note="r/canary")
+END = EndProbe(rollout="r", gate="nccl", node="n1", round=1, attempt=1, job="gates/gate-nccl")
 PROBE = StartProbe(rollout="r", gate=GATE, node="n1", round=1, attempt=1)
 OUTSIDE: list[tuple[Action, Snapshot, Snapshot]] = [
     (DIRECT, carrying("570.124.06", "r/canary"), carrying("580.105.08", "r/canary")),
@@ -208,6 +209,8 @@ OUTSIDE: list[tuple[Action, Snapshot, Snapshot]] = [
     ),
     (PROBE, SEEN, measured()),
     (PROBE, measured(round=2), measured()),
+    (END, measured(verdict=GateVerdict.PENDING), measured(verdict=GateVerdict.PASSED)),
+    (END, measured(verdict=GateVerdict.PENDING), SEEN),
     (PROBE, measured(attempt=2), measured()),
     (
         SetAutoUpgrade(rollout="r", resource=POLICY, value=True),

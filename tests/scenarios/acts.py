@@ -21,7 +21,15 @@ from seatrial.adapters.kube.reading.gates.probes import PAYLOAD, PAYLOAD_OPTIONS
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
-from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.of_campaigns import (
+    EndProbe,
+    MakePool,
+    MarkNode,
+    PausePool,
+    RemovePool,
+    SetAutoUpgrade,
+    StartProbe,
+)
 from seatrial.core.actions.on_nodes import (
     KUEUE,
     AskCheckpoint,
@@ -897,6 +905,12 @@ def _probe(seen: Snapshot) -> StartProbe:
     return StartProbe(rollout=seen.rollout.name, gate=GATE, node=FIRST, round=2, attempt=1)
 
 
+def _end(seen: Snapshot) -> EndProbe:
+    (found,) = seen.measurements
+    name = seen.rollout.name
+    return EndProbe(rollout=name, gate=GATE.name, node=FIRST, round=2, attempt=1, job=found.job)
+
+
 async def _job(look: Look, _act: StartProbe) -> object:
     (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
     spec = job["spec"]["template"]["spec"]
@@ -1007,6 +1021,7 @@ ROLLOUT_CASES: Final = (
         },
         lands={"gate": Landing(says=_measuring, found=_job)},
     ),
+    Case(name="EndProbe", kind=EndProbe, act=_end, setting=Setting(before=(_probe,))),
     Case(
         name="StartProbe where GPUs are claimed",
         kind=StartProbe,
@@ -1362,6 +1377,9 @@ SILENT: Final[Mapping[tuple[str, str], str]] = {
     ("ReleaseMaintenance", "node"): "the maintenance is named by namespace, name and uid",
     ("ReleaseMaintenance", "requestor"): "who stays is named in `stay`; who leaves is told to people",
     ("StartProbe", "given"): "an expression is worked out beside the cluster, which shows nothing of it",
+    ("EndProbe", "rollout"): _ID,
+    **dict.fromkeys((("EndProbe", each) for each in ("gate", "node", "round", "attempt")), "the Job has a name"),
+    ("EndProbe", "job"): "World has no Jobs, and knows a measurement by its gate, node, round and attempt",
     ("SetAutoUpgrade", "rollout"): _ID,
     ("RemovePool", "rollout"): _ID,
     (

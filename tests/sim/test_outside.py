@@ -360,6 +360,31 @@ def test_driver_managers_are_switched_off_with_the_version_and_on_again_on_the_w
     assert drivers(world) == [OLD.version] * 4
 
 
+def test_a_canary_whose_kernel_still_has_another_driver_is_taken_back_though_every_figure_is_right() -> None:
+    world = a_world(POLICY, gate_fates={"smoke": GateFate(loaded="580.159.04")})
+    play(world)
+    assert phases(world) == [*FORWARD[:-1], *BACK]
+    assert world.rollout.campaign is not None
+    assert f"NVML reports driver 580.159.04, and {NEW.version} has to be proven" in world.rollout.campaign.why
+
+
+@pytest.mark.parametrize("via", [Via.DIRECT, Via.GIT])
+def test_a_canary_whose_first_gate_fails_is_never_open_on_the_new_driver(via: Via) -> None:
+    slow = GateFate(fails_on=NEW.version, detail="3 % slower")
+    world = a_world(REPOSITORY if via is Via.GIT else POLICY, via, gate_fates={"smoke": slow})
+    opened: list[str] = []
+
+    def watch(before: NodeSeen, after: NodeSeen) -> None:
+        if before.facts.is_cordoned and not after.facts.is_cordoned and after.facts.driver is not None:
+            opened.append(after.facts.driver.version)
+
+    world.watchers.append(watch)
+    play(world)
+    assert phases(world) == [*FORWARD[:-1], *BACK]
+    assert set(opened) == {OLD.version}, "the old driver's manager opens it as well, and it is closed again"
+    assert drivers(world) == [OLD.version] * 4
+
+
 def test_a_canary_whose_module_does_not_load_is_taken_back_before_any_gate() -> None:
     world = a_world(POLICY, fates={"n2": Fate(driver_fails_on=NEW.version)})
     acts = play(world)

@@ -31,6 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --require
 {{- end }}
 - --namespace={{ .Values.operatorNamespace }}
+- --lease-namespace={{ .Values.controllerNamespace }}
 {{- range .Values.draNamespaces }}
 - --dra-namespace={{ . }}
 {{- end }}

@@ -48,6 +48,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- if .scrapeSeconds }}
 - --prometheus-scrape-seconds={{ int .scrapeSeconds }}
 {{- end }}
+{{- if .matchers }}
+- {{ printf "--prometheus-matchers=%s" .matchers | quote }}
+{{- end }}
 {{- if .nodeLabel }}
 - --prometheus-node-label={{ .nodeLabel }}
 {{- end }}
@@ -122,12 +125,13 @@ seccompProfile: {type: RuntimeDefault}
 {{- end }}
 {{- end }}
 
-{{/* The objects of a file of rights, in the namespaces of this release. Dict of text, and names of namespaces by those in the file. */}}
+{{/* The objects of a file of rights, in the namespaces of this release. Dict of text, and names of namespaces by those in the file;
+     of a text with several parts, the one that is named. */}}
 {{- define "seatrial.rights" -}}
 {{- $names := .names }}{{ $labels := .labels }}
 {{- range splitList "\n---\n" .text }}
 {{- $object := fromYaml . }}
-{{- if ne $object.kind "Namespace" }}
+{{- if and (ne $object.kind "Namespace") (or (not $.part) (eq $object.metadata.name (printf "seatrial-controller-%s" $.part))) }}
 {{- $metadata := $object.metadata }}
 {{- if hasKey $metadata "namespace" }}{{ $_ := set $metadata "namespace" (get $names $metadata.namespace | default $metadata.namespace) }}{{ end }}
 {{- $_ := set $metadata "labels" (fromYaml $labels) }}

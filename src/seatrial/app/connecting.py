@@ -28,6 +28,8 @@ class Cluster:
     """The file that was named; else what the environment names, ~/.kube/config, or our own pod's account."""
     context: str | None = None
     namespace: str = "gpu-operator"
+    lease_namespace: str = "seatrial"
+    """Where the controller runs, and keeps its Lease."""
     snapshot: Path | None = None
     """A file that is read instead."""
     environ: Mapping[str, str] = field(repr=False)

@@ -94,10 +94,11 @@ class Looker:
         faults: list[str],
         rollouts: tuple[picking.Rollout, ...] = (),
         *,
+        lease_namespace: str,
         reads_gates: bool = False,
     ) -> None:
         self._client, self._observer, self._faults, self._rollouts = client, observer, faults, rollouts
-        self._reads_gates = reads_gates
+        self._lease_namespace, self._reads_gates = lease_namespace, reads_gates
         self._gate_pods: tuple[GatePod, ...] = ()
         self._leader: Leader | None = None
         self._heard_at = 0.0
@@ -127,7 +128,7 @@ class Looker:
     async def hear(self) -> None:
         """Ask when the controller was last heard of, and what gates said last, now and then."""
         if time.monotonic() - self._heard_at >= HEAR_SECONDS:
-            self._leader = await leader_of(self._client)
+            self._leader = await leader_of(self._client, self._lease_namespace)
             sight = self._observer.observe() if self._reads_gates else None
             self._gate_pods = await gate_pods(self._client, sight.intent.rollout) if sight is not None else ()
             self._heard_at = time.monotonic()
@@ -138,7 +139,7 @@ async def looking(cluster: Cluster, rollout: str = "", *, reads_gates: bool = Fa
     """Watch a cluster, with everything listed once before the first look."""
     faults: list[str] = []
     async with cluster.client() as client:
-        rollouts, leader = await _rollouts(client), await leader_of(client)
+        rollouts, leader = await _rollouts(client), await leader_of(client, cluster.lease_namespace)
         observing = KubeObserver(
             client,
             namespace=cluster.namespace,
@@ -149,7 +150,9 @@ async def looking(cluster: Cluster, rollout: str = "", *, reads_gates: bool = Fa
         )
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
-            looker = Looker(client, observer, faults, rollouts, reads_gates=reads_gates)
+            looker = Looker(
+                client, observer, faults, rollouts, lease_namespace=cluster.lease_namespace, reads_gates=reads_gates
+            )
             await looker.hear()
             yield looker
 

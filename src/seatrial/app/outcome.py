@@ -49,7 +49,8 @@ MEANS: Final = {
     Outcome.REFUSED: "a write of the controller is refused",
     Outcome.LEFT: "it is over, and some of its nodes failed or were left out: `status` names them",
     Outcome.HELD: "it is paused, waits for somebody, or no controller is in charge",
-    Outcome.UNSURE: "it is not over, and whether a controller is in charge is not known: its Lease cannot be read",
+    Outcome.UNSURE: "it is not over, and whether a controller is in charge is not known: its Lease cannot be "
+    "read, or has a time that is ahead",
     Outcome.WELL: "it moves, waits on its own, or is done",
 }
 """What each means, for people; the first that is true counts."""

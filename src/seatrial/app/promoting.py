@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from seatrial.core.holds import HoldCode
@@ -19,7 +20,7 @@ def why_not(picture: Picture) -> str:
     if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
         return f"it is undone ({record.why or 'no reason was recorded'})"
     if record.phase is RolloutPhase.PAUSED:
-        return f"it is paused; continue with `seatrial rollout resume {picture.name}`"
+        return f"it is paused; continue with `seatrial rollout resume {quote(picture.name)}`"
     if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
         return ""  # the only yes that is asked for while waves go is that to the promotion
     if record.phase is RolloutPhase.WAVING:

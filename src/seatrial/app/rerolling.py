@@ -138,7 +138,7 @@ async def reroll(cluster: Cluster, asked: Asked, tell: Tell) -> Ended:
             raise NodeUnknown(f"There is no node {unknown[0]}; `kubectl get nodes` lists them.")
         if asked.is_trial:
             return _tried(observer, seen, asked)
-        controller = adapter.Controller(client)
+        controller = adapter.Controller(client, cluster.lease_namespace)
         has_published = False
         if await controller.is_at_work(time.time()):
             tell("a controller of seatrial restarts the plugins: nothing is deleted from here")

@@ -26,10 +26,11 @@ from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text import spans
-from seatrial.core.text.names import number_of
+from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words import causes, explain
 
 if TYPE_CHECKING:
+    from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.app.looking import Look
     from seatrial.ports import Sight
 
@@ -73,7 +74,7 @@ def waits_of(found: Look) -> Waits | None:
 def nobody_leads(found: Look) -> Told | None:
     """That no controller is in charge; None where one is, and where we may not know."""
     leader = found.leader
-    if found.sight is None or leader is None or leader.is_leading(found.at):
+    if found.sight is None or leader is None or leader.is_leading(found.at) or leader.is_doubtful(found.at):
         return None
     return leading.told(found.sight.intent.rollout, leader.holder, leader.heard_at)
 
@@ -201,8 +202,9 @@ def as_of(found: Look, waits: Waits) -> str:
         said = f"{said}; which nodes wait was computed here, since the controller is an older release"
     if is_ended(found, waits) or age_seconds < QUIET_SECONDS:
         return said
-    if found.leader is None:
-        return f"{said}; whether it still runs cannot be seen from here (its Lease cannot be read)"
+    if found.leader is None or found.leader.is_doubtful(found.at):
+        why = "its Lease cannot be read" if found.leader is None else "the time in its Lease is ahead of ours"
+        return f"{said}; whether it still runs cannot be seen from here ({why})"
     if found.leader.is_leading(found.at):
         return f"{said}, which is running and has seen no change since"
     return f"{said}; no controller has been in charge since, so this may be out of date"
@@ -224,11 +226,21 @@ def leader_text(found: Look) -> str:
     if leader is None:
         return "not known: its Lease cannot be read"
     if leader.heard_at is None:
-        return "none; no controller has ever run here"
+        return f"none; no controller has ever run here{_elsewhere(leader)}"
+    if leader.is_doubtful(found.at):
+        ahead = spans.span((leader.heard_at or 0.0) - found.at)
+        return f"doubtful: the Lease of {leader.holder} has a time that is {ahead} ahead; compare the clocks"
     heard = f"seen {spans.span(max(0.0, found.at - leader.heard_at))} ago"
     if leader.is_leading(found.at):
         return f"{leader.holder}, {heard}"
     return f"none; {leader.holder} was last {heard}" if leader.holder else f"none; the last one was {heard}"
+
+
+def _elsewhere(leader: Leader) -> str:
+    if not leader.elsewhere:
+        return ""
+    there = a_few(leader.elsewhere)
+    return f" (there is a Lease in {there}: if your controller runs there, say so with --lease-namespace)"
 
 
 def is_stale(found: Look, waits: Waits) -> bool:
@@ -239,7 +251,8 @@ def is_stale(found: Look, waits: Waits) -> bool:
 def is_unknown_who_leads(found: Look) -> bool:
     """Whether a rollout is open, and we may not know whether anybody is in charge of it."""
     waits = _waits_of(found)
-    return waits is not None and not is_ended(found, waits) and found.leader is None
+    is_unknown = found.leader is None or found.leader.is_doubtful(found.at)
+    return waits is not None and not is_ended(found, waits) and is_unknown
 
 
 def is_ended(found: Look, waits: Waits) -> bool:

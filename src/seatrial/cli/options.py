@@ -23,6 +23,9 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
     parser.add_argument(
         "-n", "--namespace", default="gpu-operator", metavar="NAMESPACE", help="where the drivers run (gpu-operator)"
     )
+    rarely(parser).add_argument(
+        "--lease-namespace", default="seatrial", metavar="NAMESPACE", help="where the controller's lease is (seatrial)"
+    )
     if has_rollout:
         parser.add_argument("--rollout", default="", metavar="ROLLOUT", help="which GPURollout, when there are several")
 
@@ -51,6 +54,13 @@ def add_prometheus(parser: argparse.ArgumentParser, text: str) -> None:
         help="the certificates that its own has to be signed by (the system's)",
     )
     login.add_argument(
+        "--prometheus-matchers",
+        default="",
+        metavar="MATCHERS",
+        help='which series count, as in PromQL between braces, such as job="nvidia-dcgm-exporter" (those with '
+        "the label namespace of -n)",
+    )
+    login.add_argument(
         "--prometheus-node-label", default="", metavar="LABEL", help="the label that names the node, where several do"
     )
 
@@ -61,7 +71,10 @@ def prometheus_of(args: argparse.Namespace) -> Place | None:
 
     if not args.prometheus:
         return None
-    return Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority)
+    matchers = args.prometheus_matchers or f'namespace="{args.namespace}"'
+    return Place.read(
+        args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority, matchers=matchers
+    )
 
 
 def cluster_of(args: argparse.Namespace) -> Cluster:
@@ -70,6 +83,7 @@ def cluster_of(args: argparse.Namespace) -> Cluster:
         kubeconfig=args.kubeconfig,
         context=args.context,
         namespace=args.namespace,
+        lease_namespace=args.lease_namespace,
         snapshot=getattr(args, "snapshot", None),
         environ=os.environ,
     )

@@ -94,7 +94,7 @@ class GitHome:
         return replace(facts, requests=requests, unasked=unasked, forge_trouble=trouble)
 
     def _look(self, now: Instant) -> SourceFacts:
-        seen = self._repository.look(rollout=self._rollout, pinned=self._places.pinned)
+        seen = self._seen(self._places.pinned)
         entry, steps = self._entry_at(seen.head), self._steps(seen)
         why, at = self._conflict
         is_conflict = at == seen.head and PublishStep.REVERT not in steps
@@ -111,6 +111,11 @@ class GitHome:
             conflict=why if is_conflict else "",
             tag=seen.tags[-1].name if seen.tags else "",
         )
+
+    def _seen(self, pinned: str = "") -> Look:
+        """What the remote has; a tag where production does not say the entry is no tag of a promotion."""
+        seen = self._repository.look(rollout=self._rollout, pinned=pinned)
+        return replace(seen, tags=tuple(each for each in seen.tags if self._is_promoted(each.sha)))
 
     def _entry_at(self, head: str) -> EntrySeen:
         if not self._places.matrix:
@@ -161,7 +166,7 @@ class GitHome:
             await self._forge.write(found.number, title=title, text=text)
 
     def _do(self, act: StepAct) -> None:
-        seen = self._repository.look(rollout=self._rollout)
+        seen = self._seen()
         match act:
             case Publish():
                 self._write(act, seen, self._edits(act, seen.head))
@@ -188,6 +193,8 @@ class GitHome:
         tag = NewTag(base=act.tag_base, message=act.tag_message)
         # Merged by a person, or production says it already: what is missing is the tag.
         done = _ours(seen).get(PublishStep.PROMOTION) or (seen.head if self._is_promoted(seen.head) else "")
+        if done and seen.tags:
+            return
         if done:
             self._repository.tag(rollout=self._rollout, base=tag.base, commit=done, message=tag.message)
             return

@@ -62,6 +62,8 @@ class Apart:
         for home in (self._files, self._matrix):
             try:
                 await home.do(act)
+            except MemoryError:
+                raise
             except Exception as err:  # noqa: BLE001  the other home gets its try, whatever it is
                 failures.append(err)
         if failures:

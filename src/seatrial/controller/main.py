@@ -31,7 +31,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
 from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
-from seatrial.adapters.kube.reading.gates.probes import Level
+from seatrial.adapters.kube.reading.gates.probes import LIMITS, Level
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.writing.events import EventRecorder
@@ -86,6 +86,8 @@ class Settings:
     gates_namespace: str = ""
     """Where gates run; empty for where the lease is."""
     gates_level: Level = Level.BASELINE
+    gate_limits: tuple[tuple[str, str], ...] = ()
+    """What each gate may take of its node besides GPUs, where that is not as usual."""
     gate_images: tuple[str, ...] = ()
     """How the names of images begin that gates may run; none lets them run any."""
     lease_seconds: int
@@ -345,6 +347,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         home=settings.gates_home,
         level=settings.gates_level,
         images=tuple(filter(None, images)),
+        limits={**LIMITS, **dict(settings.gate_limits)},
     )
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),

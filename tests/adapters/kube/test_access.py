@@ -104,7 +104,7 @@ def test_a_release_that_we_write_ourselves_needs_the_right_on_what_holds_it(rele
         released=released,
     )
     found = {str(right) for right in needed if right.group == "helm.toolkit.fluxcd.io"}
-    wanted = {f"{verb} helmreleases.helm.toolkit.fluxcd.io" for verb in ("get", "patch")}
+    wanted = {f"{verb} helmreleases.helm.toolkit.fluxcd.io gpu in namespace gpu" for verb in ("get", "patch")}
     assert found == (wanted if released == (Component.GPU_OPERATOR,) else set())
 
 

@@ -72,6 +72,13 @@ def said(job: ProbeItem, *pods: ProbePodItem) -> tuple[GateVerdict, str]:
     return found.verdict, found.detail
 
 
+def test_the_driver_of_every_member_is_kept_in_order() -> None:
+    pods = (a_member(1, '{"driver": "580.159.04"}'), a_member(0, '{"driver": "580.105.08"}'), a_member(2))
+    found = probes.measurement_of(a_job("Complete"), pods)
+    assert found is not None
+    assert found.drivers == ("580.105.08", "580.159.04", "")
+
+
 # ── the Job ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

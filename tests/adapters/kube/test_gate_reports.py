@@ -38,6 +38,13 @@ def test_what_a_payload_of_ours_writes_is_read_whole() -> None:
     assert found.unknown == (Unmeasured(name="xid", node="n1", why="no kernel log"),)
 
 
+def test_the_driver_that_nvml_reports_is_read_also_where_nothing_was_measured() -> None:
+    found = read(Notes().report("smoke-train", "", 1.0, driver="580.105.08").termination_message())
+    assert isinstance(found, GateReport)
+    assert found.driver == "580.105.08"
+    assert isinstance(read('{"driver": ""}'), Unreadable)
+
+
 def test_circumstances_are_kept() -> None:
     notes = Notes()
     notes.measure("hbm-copy", 1.0, under={"sm_mhz": 1980.0, "held_back": "power"})

@@ -125,11 +125,12 @@ async def test_what_a_holder_says_of_itself_stands_on_its_lease_and_goes_with_th
     assert written() == {"theirs": "kept", "says": "before"}
 
 
+@pytest.mark.parametrize("renewed", ["2026-01-02T03:04:05.000000Z", "2199-12-31T23:59:59.000000Z", "soon"])
 async def test_anothers_lease_is_left_alone_until_it_has_not_changed_for_its_whole_length(
-    server: standin.StandIn,
+    server: standin.StandIn, renewed: str
 ) -> None:
-    clock = Clock()
-    held = lists(a_lease("other", "7", seconds=15))
+    clock, lease = Clock(), a_lease("other", "7", seconds=15)
+    held = lists({**lease, "spec": {**lease["spec"], "renewTime": renewed}})
     server.will(held)
     async with standing(server.config(), clock=clock) as election:
         await server.until(2)

@@ -314,7 +314,6 @@ async def test_nodes_pods_and_revisions_are_joined() -> None:
         "nvidiadrivers",
         "resourceclaims",
         "resourceslices",
-        "nodemaintenances",
         "daemonsets",
     ]
 
@@ -425,6 +424,7 @@ async def test_slices_tell_what_a_node_publishes_until_they_are_gone() -> None:
 
 async def test_a_maintenance_is_told_with_its_node() -> None:
     kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout(maintenance={"requestorID": "seatrial"})]
     kinds.lists[keys.NODE_MAINTENANCES] = []
     async with observing(kinds) as observer:
         before = seen_by(observer)
@@ -435,9 +435,20 @@ async def test_a_maintenance_is_told_with_its_node() -> None:
         await until(observer, lambda seen: seen.nodes["n2"].facts.maintenance is None)
 
 
+async def test_maintenances_are_looked_at_from_when_the_rollout_names_them_and_not_before() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.NODE_MAINTENANCES] = [a_maintenance("a")]
+    async with observing(kinds) as observer:
+        assert seen_by(observer).nodes["n2"].facts.maintenance is None
+        assert keys.NODE_MAINTENANCES not in kinds.asked
+        kinds.tell("MODIFIED", keys.ROLLOUTS, objects.a_rollout(version="101", maintenance={"requestorID": "seatrial"}))
+        await until(observer, lambda seen: seen.nodes["n2"].facts.maintenance is not None)
+
+
 async def test_of_several_maintenances_the_rollouts_own_counts_also_when_it_changes_its_name() -> None:
     kinds = Kinds()
     kinds.lists[keys.NODE_MAINTENANCES] = [a_maintenance("a"), a_maintenance("b", requestor="seatrial")]
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout(maintenance={"requestorID": "other"})]
     async with observing(kinds) as observer:
         found = seen_by(observer).nodes["n2"].facts.maintenance
         assert found is not None
@@ -753,7 +764,7 @@ async def test_a_campaign_is_seen_with_its_probes_from_the_first_look() -> None:
         seen = seen_by(observer)
     assert seen.measurements == (PENDING,)
     assert seen.machine_pools == ()
-    assert [each.source for each in seen.freshness][-3:] == ["jobs", "pods of jobs", "machineconfigpools"]
+    assert [each.source for each in seen.freshness][-2:] == ["jobs", "pods of jobs"]
     assert all(each.is_synced for each in seen.freshness)
     assert kinds.asked[JOBS]["labelSelector"] == kinds.asked[PROBE_PODS]["labelSelector"] == keys.GATE_KEY
 
@@ -824,6 +835,7 @@ async def test_the_pool_of_a_canary_is_ours_by_the_rollouts_name() -> None:
     ours["metadata"] |= {"uid": "uid-1", "resourceVersion": "5"}
     other = {"metadata": {"name": "worker", "uid": "uid-2", "resourceVersion": "6"}, "spec": {"paused": True}}
     kinds.lists[keys.MACHINE_POOLS] = [other, ours]
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout(canary={"machineConfigPool": "gpu-canary"})]
     async with observing(kinds) as observer:
         assert seen_by(observer).machine_pools == (
             MachinePool(name="gpu-canary", resource_version="5", is_ours=True),
@@ -878,7 +890,7 @@ async def test_what_brings_repositories_into_the_cluster_is_seen_in_a_fixed_orde
 async def test_a_campaign_sees_which_release_of_an_operator_runs() -> None:
     kinds = campaigning()
     labels = {"app.kubernetes.io/name": "gpu-operator", "helm.sh/chart": "gpu-operator-v25.10.0"}
-    metadata = {"name": "gpu-operator", "namespace": "nvidia", "labels": labels, "resourceVersion": "9"}
+    metadata = {"name": "gpu-operator", "namespace": objects.NAMESPACE, "labels": labels, "resourceVersion": "9"}
     kinds.lists[keys.DEPLOYMENTS] = [{"metadata": metadata, "status": {"replicas": 1, "updatedReplicas": 1}}]
     async with observing(kinds) as observer:
         seen = await until(observer, lambda seen: bool(seen.operator.releases))

@@ -15,6 +15,7 @@ from seatrial.adapters.kube.reading.followers import olm, release_item
 from seatrial.adapters.kube.reading.followers.releasing import ROWS, with_releases
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Csv, InstallPlan, OperatorDeployment, Subscription
+from seatrial.adapters.kube.streams.row import Where
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.releases import Release
 from seatrial.core.model.seen.subscriptions import Plan
@@ -170,7 +171,7 @@ def test_all_of_it_is_put_together_from_its_rows() -> None:
     items: dict[Any, list[Any]] = {row: [] for row in ROWS}
     items[table.SUBSCRIPTIONS], items[table.INSTALL_PLANS] = [subscription()], [plan()]
     items[table.CSVS], items[table.OWNED_DEPLOYMENTS] = [csv(NOW)], [olm.owned_item(owned(NOW))]
-    found = with_releases(an_operator(), lambda row: items[row])
+    found = with_releases(an_operator(), lambda row: items[row], Where(namespace=WHERE["namespace"], home="ours"))
     assert found.subscriptions == (replace(FOLLOWED, plan=PLAN),)
     assert [(each.version, each.is_up) for each in found.releases] == [("v25.3.4", True)]
     assert found.carriers[0].parts == (("gpu_operator", "v25.3.4"),)

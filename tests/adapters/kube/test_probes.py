@@ -101,7 +101,10 @@ def test_a_probe_is_pinned_to_its_node_and_accounted_for_by_the_scheduler() -> N
             "name": "probe",
             "image": "nccl:1",
             "terminationMessagePolicy": "FallbackToLogsOnError",
-            "resources": {"limits": {"nvidia.com/gpu": "1"}},
+            "resources": {
+                "limits": {"memory": "64Gi", "ephemeral-storage": "64Gi", "nvidia.com/gpu": "1"},
+                "requests": {"memory": "0", "ephemeral-storage": "0"},
+            },
             "securityContext": {"allowPrivilegeEscalation": False, "seccompProfile": {"type": "RuntimeDefault"}},
         }
     ]
@@ -123,6 +126,15 @@ def test_no_gate_has_a_token_of_the_cluster_or_may_become_more_than_it_is(
         assert security["allowPrivilegeEscalation"] is False
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not security.get("privileged")
+
+
+@pytest.mark.parametrize("gate", [PROBE.gate, replace(PROBE.gate, gpus=0)], ids=["with a GPU", "without"])
+@pytest.mark.parametrize("by_claim", [False, True])
+def test_no_gate_may_take_all_of_its_node_and_none_waits_for_room(gate: Gate, by_claim: bool) -> None:
+    pod = probes.job_of(replace(PROBE, gate=gate, by_claim=by_claim), UID, limits={"memory": "1Gi"})["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert container["resources"]["limits"]["memory"] == "1Gi"
+    assert container["resources"]["requests"] == {"memory": "0"}
 
 
 def test_a_restricted_probe_asks_for_nothing_and_only_a_pull_runs_as_another_than_its_image_says() -> None:

@@ -15,7 +15,7 @@ from seatrial.adapters.kube.streams.streams import Streams
 from tests.adapters.kube import objects
 
 FLEET = tuple(f"n{number}" for number in range(100))
-ROWS = (*table.ROLLOUT, *table.CAMPAIGN)
+ROWS = (*table.ROLLOUT, *table.CAMPAIGN, *table.SWITCHED)
 GPUS = ({"driver": "gpu.nvidia.com", "pool": "n2", "device": "gpu-0"},)
 
 CHANGES: dict[Row[Any, Any], dict[str, Any]] = {
@@ -102,4 +102,4 @@ def test_nothing_is_decided_where_one_of_these_is_not_seen_and_everything_else_o
 def test_every_row_has_a_name_of_its_own_and_is_asked_for_once() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
     assert set(table.MOVED) < set(table.FLEET) < set(table.ROLLOUT)
-    assert not set(table.ROLLOUT) & set(table.CAMPAIGN)
+    assert not set(table.ROLLOUT) & {*table.CAMPAIGN, *table.SWITCHED}

@@ -54,13 +54,14 @@ class Scene:
     queries: tuple[Query, ...] = ASKED
     clock: OurClock = field(default_factory=OurClock)
     node_label: str = ""
+    matchers: str = ""
     interval_seconds: float | None = None
     since: float = field(default_factory=time.time)
 
     async def look(self) -> Telemetry:
         """What is told of this test's time."""
         watcher = PrometheusWatcher(
-            place=Place.read(self.prometheus.url),
+            place=Place.read(self.prometheus.url, matchers=self.matchers),
             clock=self.clock,
             queries=self.queries,
             node_label=self.node_label,
@@ -110,8 +111,8 @@ def one(told: Telemetry, name: str, *, gpu: str = "") -> Series:
     return found[0]
 
 
-def a_query(metric: str, *, matchers: str = "", name: str = "load") -> Query:
-    return Query(signal=SIGNALS[name], metrics=(metric,), matchers=matchers)
+def a_query(metric: str, *, name: str = "load") -> Query:
+    return Query(signal=SIGNALS[name], metrics=(metric,))
 
 
 def reasons(told: Telemetry, name: str) -> set[str]:

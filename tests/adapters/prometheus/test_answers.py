@@ -38,6 +38,20 @@ def test_a_number_beside_those_that_dcgm_has_for_not_told_is_a_sample(text: str)
     assert found.points == ((1.0, float(text)),)
 
 
+def test_labels_are_fit_to_be_shown() -> None:
+    said = {"metric": {"UUID": "GPU-1\x1b[2J", "no\nde": "x" * 5000}, "value": [1.0, "1"]}
+
+    def answer(data: object) -> bytes:
+        return msgspec.json.encode({"status": "success", "data": data})
+
+    [strand] = answers.strands(answer({"resultType": "matrix", "result": [said]}))
+    [sample] = answers.samples(answer({"resultType": "vector", "result": [said]}))
+    [listed] = answers.series(answer([said["metric"]]))
+    assert strand.labels == sample.labels == listed
+    assert listed["UUID"] == "GPU-1"
+    assert len(listed["no de"]) == answers.LABEL_LENGTH_MAX
+
+
 def test_an_answer_with_a_warning_is_not_all_there_is() -> None:
     with pytest.raises(PrometheusUnclear, match=r"does not answer in full: store 10\.0\.0\.7 timed out"):
         answers.strands(samples((1.0, "90"), warnings=["store 10.0.0.7\ntimed out"]))

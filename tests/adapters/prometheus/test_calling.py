@@ -182,5 +182,13 @@ def test_an_address_where_a_login_would_go_astray_is_refused(url: str, said: str
         Place.read(url, secret=tmp_path)
 
 
+@pytest.mark.parametrize(
+    "matchers", ["tenants", 'job="dcgm', 'job="dcgm"} or {x="y"', 'job="dcgm",,x="y"', "job=~dcgm"]
+)
+def test_matchers_that_would_mean_something_else_are_refused(matchers: str) -> None:
+    with pytest.raises(PrometheusRefused, match="which series count"):
+        Place.read("http://prometheus:9090", matchers=matchers)
+
+
 def test_a_slash_at_the_end_means_nothing() -> None:
     assert Place.read("https://metrics.example.test/prometheus/").url == "https://metrics.example.test/prometheus"

@@ -8,8 +8,8 @@ from tests.adapters.prometheus.stage import a_query
 
 
 def test_a_selector_names_its_nodes_and_a_dot_is_a_dot() -> None:
-    query = a_query("DCGM_FI_DEV_GPU_UTIL", matchers='job="dcgm"')
-    assert query.selector("Hostname", {"b.example", "a"}) == (
+    query = a_query("DCGM_FI_DEV_GPU_UTIL")
+    assert query.selector("Hostname", {"b.example", "a"}, 'job="dcgm"') == (
         '{__name__=~"(DCGM_FI_DEV_GPU_UTIL)",Hostname=~"(a|b\\\\.example)",job="dcgm"}'
     )
 

@@ -74,7 +74,7 @@ async def test_an_empty_series_is_unknown(scene: Scene) -> None:
 
 
 async def test_a_wrong_query_is_unknown_and_does_not_touch_the_others(scene: Scene) -> None:
-    wrong = a_query(LOAD, matchers='job=~"(', name="power")
+    wrong = a_query(f"{LOAD}(", name="power")
     told = await replace(scene, queries=(wrong, *scene.queries)).look_until(
         lambda told: covered(told, scene) > 0, "the others"
     )
@@ -150,6 +150,26 @@ async def test_an_exporter_that_names_another_node_is_believed_by_nobody_until_a
     assert why == "label node says gpu-here, and Hostname says gpu-elsewhere: say which label names the node"
     told = await replace(scene, node_label="node").look_until_covered(1.0)
     assert one(told, "load").node == "gpu-here"
+
+
+async def test_a_tenants_series_in_the_name_of_a_node_counts_for_nothing(yard: Yard) -> None:
+    yard.forger.plant(XID, 79.0)
+    scene = Scene(prometheus=yard.prometheus, exporter=yard.honest, node="gpu-forged")
+    anybody = await scene.look_until(
+        lambda told: any(each.points[-1][1] for each in told.series if each.name == "xid"), "the lie"
+    )
+    [lie] = {each.gpu for each in anybody.series} - {each.uuid for each in yard.honest.gpus}
+    assert lie == "GPU-made-up", "labels are shown, so what a terminal would obey is gone"
+    told = await replace(scene, matchers='namespace="gpu-operator"').look_until_covered(1.0)
+    assert {each.gpu for each in told.series} == {each.uuid for each in yard.honest.gpus}
+    assert {value for _, value in one(told, "xid").points} == {0.0}
+
+
+async def test_where_no_series_has_the_labels_that_count_it_is_said_which_those_are(yard: Yard) -> None:
+    scene = Scene(prometheus=yard.prometheus, exporter=yard.honest, node="gpu-forged", matchers='namespace="elsewhere"')
+    [why] = reasons(await scene.look(), "load")
+    assert 'where namespace="elsewhere" with this node' in why
+    assert "its series have other labels (--prometheus-matchers)" in why
 
 
 async def test_a_clock_that_is_off_makes_everything_unknown(scene: Scene) -> None:

@@ -51,6 +51,14 @@ async def test_a_series_of_which_nobody_can_tell_the_node_says_so(yard: Yard) ->
     assert [(each.node, each.number) for each in named.xids] == [("gpu-here", 48)]
 
 
+async def test_an_xid_of_a_tenants_exporter_is_not_told(yard: Yard) -> None:
+    yard.forger.plant(XID, 79.0)
+    scene = Scene(prometheus=yard.prometheus, exporter=yard.honest, node="gpu-forged")
+    assert (await told_until_some(scene)).xids, "of whoever is scraped, where nothing is asked of labels"
+    place = Place.read(yard.prometheus.url, matchers='namespace="gpu-operator"')
+    assert await xids.read(place, {"gpu-forged"}) == Metrics()
+
+
 async def test_a_prometheus_that_cannot_be_asked_is_no_clean_bill() -> None:
     found = await xids.read(Place.read("http://127.0.0.1:9"), {"gpu-1"})
     assert "was not reached" in found.why_not

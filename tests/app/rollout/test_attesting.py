@@ -48,13 +48,22 @@ def test_a_word_says_who_when_why_and_until_when() -> None:
     assert "The rollout will be undone." in said(asking(), verdict="fail").said
 
 
-def test_a_word_takes_the_place_of_the_one_for_the_same_gate_and_canary_and_of_no_other() -> None:
-    of_all, of_one, other = {"gate": "signed"}, {"gate": "signed", "node": "gpu-1"}, {"gate": "other", "node": "gpu-1"}
-    wish = said(asking(of_all, of_one, other), node="gpu-1")
+def test_a_word_replaces_ones_own_for_the_same_gate_and_canary_and_nothing_else() -> None:
+    mine = {"gate": "signed", "node": "gpu-1", "by": "ann"}
+    others = [{**mine, "by": "bob"}, {"gate": "signed", "node": "gpu-1"}, {"gate": "signed", "by": "ann"}]
+    others += [{"gate": "other", "node": "gpu-1", "by": "ann"}]
+    wish = said(asking(mine, *others), node="gpu-1")
     assert wish.spec is not None
-    first, second, new = wish.spec["approvals"]["attested"]
-    assert [first, second] == [of_all, other]
-    assert (new["gate"], new["node"]) == ("signed", "gpu-1")
+    *kept, new = wish.spec["approvals"]["attested"]
+    assert kept == others
+    assert (new["gate"], new["node"], new["by"]) == ("signed", "gpu-1", "ann")
+
+
+def test_somebody_whose_name_the_server_does_not_say_replaces_nothing() -> None:
+    unnamed = {"gate": "signed", "because": "I looked"}
+    wish = said(asking(unnamed), by="")
+    assert wish.spec is not None
+    assert wish.spec["approvals"]["attested"][:-1] == [unnamed]
 
 
 def test_where_the_api_server_does_not_say_who_we_are_no_name_is_made_up() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking
+from seatrial.app.rollout import picking, wishing
 from seatrial.app.rollout.picking import RolloutMissing
 from tests.app.rollout.rollouts import a_rollout
 
@@ -49,3 +49,14 @@ def test_an_undo_means_the_active_one_and_else_the_one_that_was_done_last() -> N
     assert picking.last([second, a_rollout("now")]).name == "now"
     with pytest.raises(RolloutMissing, match="none with a canary was ever done"):
         picking.last([undone])
+
+
+def test_approving_and_resuming_need_a_name_and_pausing_never_does() -> None:
+    asked = a_rollout(approvals={"manual": ["waves"]}, paused=True)
+    for wish in (wishing.approve(asked, "waves"), wishing.resume(asked)):
+        with pytest.raises(
+            picking.NameUnknown, match=r"has to be signed in spec\.said, and the API server does not say"
+        ):
+            picking.signed(asked, wish, "", "2026-03-05T10:00:00Z")
+    paused = picking.signed(a_rollout(), wishing.pause(a_rollout()), "", "2026-03-05T10:00:00Z")
+    assert paused.spec == {"paused": True, "said": [{"what": "paused it", "at": "2026-03-05T10:00:00Z"}]}

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Final
 
 from seatrial.adapters.files import matrix_keys as keys
@@ -108,7 +109,8 @@ class _Draft:
                 rule="not-a-literal-block",
                 verdict=Verdict.FAIL,
                 message=f"`{keys.CONFIGMAP_KEY}` is not written as a literal block, so its lines cannot be edited.",
-                next_step=f"Run `seatrial matrix fmt {self._file}`, which writes it as one; nothing was changed.",
+                next_step=f"Run `seatrial matrix fmt {quote(self._file)}`, which writes it as one; "
+                "nothing was changed.",
                 spans=(tree.Places(self._file, self._original).span(layer.at(0)),),
             )
             raise EditRefused(finding)

@@ -38,6 +38,12 @@ def check_name(what: str, name: str) -> None:
         raise SetupInvalid(f"{name!r} is not a name for a {what}: letters, digits, `-`, `_` and `.` only.")
 
 
+def check_step(rollout: str, step: str) -> None:
+    """Refuse the names of a step of a rollout where one of them is none."""
+    check_name("rollout", rollout)
+    check_name("step", step)
+
+
 def trailers(rollout: str, step: str = "") -> tuple[str, ...]:
     """The lines that say whose a commit or a tag is."""
     lines = (f"{ROLLOUT}: {rollout}",)

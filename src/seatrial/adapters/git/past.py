@@ -6,14 +6,18 @@ Tests: tests/adapters/git/test_repository.py, test_tags.py, test_proposals.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from seatrial.adapters.git import messages, proposals
 from seatrial.adapters.git.clone import Clone, Remote
 from seatrial.adapters.git.errors import SetupInvalid
 from seatrial.adapters.git.proposals import Proposal
 from seatrial.core.text import foreign
+
+_SHA: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +79,21 @@ class Past:
         """The commit of one step among revisions; None when there is none."""
         return next((each.sha for each in self.commits(rollout, revisions) if each.step == step), None)
 
-    def waiting(self, rollout: str, head: str) -> tuple[tuple[str, Proposal], ...]:
-        """What is proposed on branches of this rollout, and not part of the remote's branch yet."""
+    def parents(self, commit: str) -> list[str]:
+        """What a commit was made on; several for a merge."""
+        return self._clone.git("show", "--no-patch", "--format=%P", "--end-of-options", commit).line.split()
+
+    def waiting(self, rollout: str, head: str) -> tuple[tuple[str, str], ...]:
+        """The steps with a branch that bears this rollout's name, not part of the remote's branch yet, and its tip.
+
+        Anybody may have pushed it: whether it is ours is another question.
+        """
         under = f"refs/remotes/origin/{proposals.branch_of(rollout, '')}"
         waiting = []
         for ref in self._clone.git("for-each-ref", "--format=%(refname)", "--end-of-options", under).text.split():
             step = ref.removeprefix(under)
-            found = self.find(rollout, step, f"{head}..{ref}")
-            if found is None or self.find(rollout, step, head) is not None or self.is_brought_in(ref, head):
-                continue
-            waiting.append((step, self.proposal(proposals.branch_of(rollout, step), found)))
+            if self.find(rollout, step, head) is None and not self.is_brought_in(ref, head):
+                waiting.append((step, self.resolve(ref)))
         return tuple(waiting)
 
     def is_brought_in(self, branch: str, head: str) -> bool:
@@ -121,12 +130,26 @@ class Past:
             )
         return ordered
 
-    def proposal(self, branch: str, commit: str, *, is_merged: bool = False) -> Proposal:
-        """What a branch of ours proposes."""
-        message = self._clone.git("show", "--no-patch", "--format=%B", "--end-of-options", commit).text
+    def proposal(self, branch: str, commit: str, *, said: str = "", is_merged: bool = False) -> Proposal:
+        """What a branch of ours proposes, in the words of that commit, or of `said`."""
+        message = self._clone.git("show", "--no-patch", "--format=%B", "--end-of-options", said or commit).text
         return proposals.describe(message, branch=branch, base=self._remote.branch, commit=commit, is_merged=is_merged)
 
 
 def short(commits: Sequence[str]) -> str:
     """Names of commits, as people read them."""
     return ", ".join(sha[:12] for sha in commits)
+
+
+def check_sha(commit: str) -> None:
+    """Refuse what is not the full name of a commit."""
+    if not _SHA.fullmatch(commit):
+        raise SetupInvalid(f"{commit!r} is not a full commit hash: 40 hexadecimal digits.")
+
+
+def check_commits(commits: Sequence[str]) -> None:
+    """Refuse commits that could not be undone."""
+    if not commits:
+        raise SetupInvalid("A revert needs the commits that it undoes.")
+    for commit in commits:
+        check_sha(commit)

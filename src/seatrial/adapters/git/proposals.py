@@ -71,7 +71,7 @@ def revert_commands(
     for commit in commits:
         lines.append(f"git revert --no-commit {commit}")
         if commit == stopped_at:
-            lines.append(f"# resolve the conflicts in: {' '.join(files)}")
+            lines.append(f"# resolve the conflicts in: {_words(*map(foreign.line, files))}")
             lines.append(f"git add {_words(*files)}")
     said, _, _ = message.partition("\n\n" + messages.trailers(rollout)[0])
     words = [word for part in said.split("\n\n") for word in ("-m", part)]

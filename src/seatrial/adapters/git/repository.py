@@ -14,12 +14,13 @@ Tests: tests/adapters/git/test_repository.py, test_revert.py, test_tags.py, test
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from seatrial.adapters.git import answers, messages, proposals, trees
+from seatrial.adapters.git import answers, messages, proposals, signatures, trees
 from seatrial.adapters.git.clone import REMOTE_SECONDS, Clone, Remote
 from seatrial.adapters.git.errors import (
     FileUnusable,
@@ -30,13 +31,13 @@ from seatrial.adapters.git.errors import (
     SetupInvalid,
     Stale,
 )
-from seatrial.adapters.git.past import OurCommit, OurTag, Past, short
+from seatrial.adapters.git.past import OurCommit, OurTag, Past, check_commits, check_sha, short
 from seatrial.adapters.git.proposals import Proposal
+from seatrial.core.errors import SeatrialError
 
 Edit: TypeAlias = Callable[[str | None], str]
 """The file's text at the remote's head in, its new text out; None where the file is to be made."""
 
-_SHA: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TAG: Final = re.compile(r"(?!.*(\.\.|\.lock$))[A-Za-z0-9][A-Za-z0-9._+-]*(?<!\.)")
 
 
@@ -59,7 +60,7 @@ class Look:
     is_pinned_kept: bool | None
     """Whether the pinned commit is still part of the branch; None when none was named."""
     proposals: tuple[tuple[str, Proposal], ...] = ()
-    """The steps that wait on a branch of ours for a person to merge them."""
+    """The steps that wait on a branch of ours for a person to merge them; after a start, once they were asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,8 @@ class Repository:
         self._clone = Clone(remote, folder, remote_seconds=remote_seconds, on_progress=on_progress)
         self._past = Past(self._clone, remote)
         self._author = author
+        self._vouched: dict[str, Proposal] = {}
+        """What waits on branches that we pushed, or found to be exactly what we would push."""
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,18 +97,18 @@ class Repository:
         """Fetch once, and say what is there."""
         messages.check_name("rollout", rollout)
         if pinned:
-            _check_sha(pinned)
+            check_sha(pinned)
         return self._clone.within(lambda: self._look(rollout, pinned))
 
     def text_at(self, commit: str, path: str) -> str | None:
         """A file's text at a commit; None where it did not exist then. Fetches only a commit not seen before."""
-        _check_sha(commit)
+        check_sha(commit)
         trees.check_path(path)
         return self._clone.within(lambda: self._text_at(commit, path), is_fetching=False)
 
     def texts_under(self, commit: str, folder: str, endings: tuple[str, ...] = ("",)) -> Mapping[str, str]:
         """The texts of all files below a folder at a commit whose names end so, by their paths from the root."""
-        _check_sha(commit)
+        check_sha(commit)
         paths = self._clone.within(lambda: trees.paths_under(self._clone, commit, folder), is_fetching=False)
         meant = (path for path in paths if path.endswith(endings))
         return {path: text for path in meant if (text := self.text_at(commit, path)) is not None}
@@ -115,10 +118,22 @@ class Repository:
         return Look(
             head=head,
             commits=self._past.commits(rollout, head),
-            tags=self._past.tags(rollout),
+            tags=self._tags(rollout, head),
             is_pinned_kept=self._past.is_part_of(pinned, head) if pinned else None,
-            proposals=self._past.waiting(rollout, head),
+            proposals=tuple(
+                (step, known)
+                for step, tip in self._past.waiting(rollout, head)
+                if (known := self._vouched.get(proposals.branch_of(rollout, step))) and known.commit == tip
+            ),
         )
+
+    def _tags(self, rollout: str, head: str) -> tuple[OurTag, ...]:
+        """A rollout's tags of commits of the branch; where tags are signed here, those that our key signed."""
+        found = tuple(each for each in self._past.tags(rollout) if self._past.is_part_of(each.sha, head))
+        if not found or not signatures.signs_tags(self._clone):
+            return found
+        key = signatures.own_key(self._clone, self._past.resolve(f"{head}^{{tree}}"), self._identity())
+        return tuple(each for each in found if key and signatures.key_of(self._clone, "tag", each.name) == key)
 
     def _text_at(self, commit: str, path: str) -> str | None:
         if not self._past.is_known(commit):
@@ -148,7 +163,7 @@ class Repository:
 
         A file that is missing is refused unless it is among `new_files`.
         """
-        _check_step(rollout, step)
+        messages.check_step(rollout, step)
         message = messages.compose(subject, body, messages.trailers(rollout, step))
         return self._clone.within(
             lambda: self._once(rollout, step, lambda head: self._edited(head, edits, new_files, message), tag)
@@ -172,9 +187,9 @@ class Repository:
         return self._clone.within(lambda: self._once(rollout, step, make))
 
     def tag(self, *, rollout: str, base: str, commit: str, message: str) -> str:
-        """Push an annotated tag and return its name: `base`, or `base.2` and so on where taken; one per rollout."""
+        """Push an annotated tag and return its name: `base`, or `base.2` and so on where taken; one per commit."""
         messages.check_name("rollout", rollout)
-        _check_sha(commit)
+        check_sha(commit)
         return self._clone.within(lambda: self._tagged(rollout, base, commit, message))
 
     def propose(
@@ -188,7 +203,7 @@ class Repository:
         new_files: Collection[str] = (),
     ) -> Proposal:
         """Push the same change to a branch of our own, for a person to merge."""
-        _check_step(rollout, step)
+        messages.check_step(rollout, step)
         message = messages.compose(subject, body, messages.trailers(rollout, step))
         return self._clone.within(
             lambda: self._proposed(rollout, step, lambda head: self._edited(head, edits, new_files, message))
@@ -214,7 +229,7 @@ class Repository:
         This is `git push --dry-run`: the login and the right to push are the server's answer. Rules of a branch and
         hooks are asked by a server when something arrives, and nothing does.
         """
-        _check_step(rollout, step)
+        messages.check_step(rollout, step)
         self._clone.within(lambda: self._tried(rollout, step, is_by_request=is_by_request))
 
     def _tried(self, rollout: str, step: str, *, is_by_request: bool) -> None:
@@ -239,7 +254,7 @@ class Repository:
         try:
             made = make(head)
             pushed = {f"refs/heads/{self._remote.branch}": (made, head)}
-            if tag is not None and not self._past.tags(rollout):
+            if tag is not None:
                 pushed |= self._new_tag(rollout, tag.base, made, tag.message)
             self._push(pushed, head)
         finally:
@@ -247,9 +262,10 @@ class Repository:
         return made
 
     def _tagged(self, rollout: str, base: str, commit: str, message: str) -> str:
-        for each in self._past.tags(rollout):
-            return each.name
         head = self._past.head()
+        for each in self._tags(rollout, head):
+            if each.sha == commit:
+                return each.name
         if not self._past.is_part_of(commit, head):
             raise SetupInvalid(
                 f"{commit} is not part of {self._remote.branch} of {self._clone.shown_url}, so it gets no tag. "
@@ -269,20 +285,41 @@ class Repository:
         if found is not None:
             return self._past.proposal(branch, found, is_merged=True)
         theirs = self._past.resolve(f"refs/remotes/origin/{branch}")
-        if theirs and not self._past.is_brought_in(theirs, head):
-            found = self._past.find(rollout, step, f"{head}..{theirs}")
-            if found is None:
-                raise GitRefused(
-                    f"The branch {branch} of {self._clone.shown_url} is somebody else's: no commit of this step is on "
-                    f"it. Delete it, and ask again: git push origin --delete {branch}"
-                )
-            return self._past.proposal(branch, found)
+        is_theirs, known = bool(theirs) and not self._past.is_brought_in(theirs, head), self._vouched.get(branch)
+        if known is not None and is_theirs and known.commit == theirs:
+            return known
         try:
-            made = make(head)
-            self._push({f"refs/heads/{branch}": (made, theirs)}, head)
-            return self._past.proposal(branch, made)
+            made = self._made_again(rollout, step, theirs, head, make) if is_theirs else make(head)
+            if not is_theirs:
+                self._push({f"refs/heads/{branch}": (made, theirs)}, head)
+            # In our words, also where the commit of a branch has others.
+            self._vouched[branch] = self._past.proposal(branch, theirs if is_theirs else made, said=made)
+            return self._vouched[branch]
         finally:
             self._clean(head)
+
+    def _made_again(self, rollout: str, step: str, theirs: str, head: str, make: Callable[[str], str]) -> str:
+        """The step, made again where a branch was made; GitRefused where that branch has anything else."""
+        parents, made = self._past.parents(theirs), ""
+        is_step = self._past.find(rollout, step, f"{head}..{theirs}") == theirs
+        if is_step and len(parents) == 1 and self._past.is_part_of(parents[0], head):
+            try:
+                made = make(parents[0])
+            except (GitRefused, GitUnavailable):
+                raise
+            except SeatrialError:
+                made = ""  # what cannot be made there was not made there by us
+        is_same = bool(made) and self._past.resolve(f"{made}^{{tree}}") == self._past.resolve(f"{theirs}^{{tree}}")
+        is_signing = signatures.signs_commits(self._clone)
+        keys = [signatures.key_of(self._clone, "commit", each) for each in (made, theirs)] if is_signing else []
+        if is_same and (not keys or keys[0] == keys[1] != ""):
+            return made
+        branch = proposals.branch_of(rollout, step)
+        raise GitRefused(
+            f"The branch {branch} of {self._clone.shown_url} is somebody else's: it is not exactly the one commit of "
+            f"this step{', signed by our key' if is_signing else ''}. Look at it, then have it made by us: "
+            f"git push origin --delete {shlex.quote(branch)}"
+        )
 
     # ── the parts of a write ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -309,8 +346,8 @@ class Repository:
     def _undoing(
         self, rollout: str, step: str, commits: Sequence[str], subject: str, body: str, kept: Mapping[str, Edit]
     ) -> Callable[[str], str]:
-        _check_step(rollout, step)
-        _check_commits(commits)
+        messages.check_step(rollout, step)
+        check_commits(commits)
         return lambda head: self._undone(head, rollout, step, commits, subject, body, kept)
 
     def _undone(
@@ -335,8 +372,7 @@ class Repository:
         )
         self._clean(head)
         for sha in ordered:
-            parents = self._clone.git("show", "--no-patch", "--format=%P", "--end-of-options", sha).line.split()
-            mainline = ("--mainline", "1") if len(parents) > 1 else ()
+            mainline = ("--mainline", "1") if len(self._past.parents(sha)) > 1 else ()
             done = self._clone.attempt("revert", "--no-commit", *mainline, "--end-of-options", sha)
             if not done.is_good:
                 raise self._conflict(done.err, sha, ordered, rollout, step, message)
@@ -399,20 +435,13 @@ class Repository:
             env=self._identity(),
         )
         # Git 2.39 makes an unsigned tag, and says so in passing, when an SSH key that should sign it is missing.
-        if not done.is_good or (self._signs_tags() and not self._signature(name)):
+        if not done.is_good or (signatures.signs_tags(self._clone) and not signatures.key_of(self._clone, "tag", name)):
             raise GitRefused(
                 f"Git made no tag {name} for {self._clone.shown_url}: {_all(done.err)}. "
                 "The signing key of this machine may be missing; nothing was written."
             )
         made = self._clone.git("rev-parse", "--verify", "--end-of-options", f"refs/tags/{name}").line
         return {f"refs/tags/{name}": (made, "")}
-
-    def _signs_tags(self) -> bool:
-        return self._clone.is_set("tag.gpgSign") or self._clone.is_set("tag.forceSignAnnotated")
-
-    def _signature(self, tag: str) -> str:
-        shown = ("for-each-ref", "--format=%(contents:signature)", "--end-of-options", f"refs/tags/{tag}")
-        return self._clone.git(*shown).line
 
     def _push(self, refs: Mapping[str, tuple[str, str]], head: str, *options: str) -> None:
         """Push every ref from what we saw (nothing, if empty) to what we made; all of them or none."""
@@ -460,23 +489,6 @@ def _variables(author: Author) -> dict[str, str]:
         for who in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", author.name), ("EMAIL", author.email))
     }
-
-
-def _check_sha(commit: str) -> None:
-    if not _SHA.fullmatch(commit):
-        raise SetupInvalid(f"{commit!r} is not a full commit hash: 40 hexadecimal digits.")
-
-
-def _check_commits(commits: Sequence[str]) -> None:
-    if not commits:
-        raise SetupInvalid("A revert needs the commits that it undoes.")
-    for commit in commits:
-        _check_sha(commit)
-
-
-def _check_step(rollout: str, step: str) -> None:
-    messages.check_name("rollout", rollout)
-    messages.check_name("step", step)
 
 
 def _all(err: str) -> str:

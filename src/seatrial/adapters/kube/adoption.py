@@ -70,7 +70,7 @@ class AdoptionObserver(FleetObserver):
     """Sees all of every node, and the traces that only an adoption asks for."""
 
     def __init__(self, client: Client, *, namespace: str, on_fault: Callable[[str], None]) -> None:
-        super().__init__(client, table.FLEET, namespace=namespace, on_fault=on_fault)
+        super().__init__(client, (*table.FLEET, table.MAINTENANCES), namespace=namespace, on_fault=on_fault)
         self._client = client
         self._traces: dict[str, tuple[str, Traces]] = {}
         """By node: the version they were read at, and the traces."""

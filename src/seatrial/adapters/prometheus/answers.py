@@ -30,6 +30,8 @@ BLANKS: Final = frozenset(
 )
 """DCGM's numbers for no value, of each width; some exporters pass them on as if they were values."""
 SAID_LENGTH_MAX: Final = 300
+LABEL_LENGTH_MAX: Final = 300
+"""A node's name has 253 letters, and a port may stand behind it."""
 _DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
 _SECONDS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 
@@ -104,7 +106,7 @@ def strands(body: bytes) -> tuple[Strand, ...]:
     data = _data(body, _Ranges)
     if data.resultType != "matrix":
         raise PrometheusUnclear(f"it answers with a {foreign.line(data.resultType, 40)} where samples were asked for")
-    return tuple(Strand(labels=each.metric, points=tuple(_points(each.values))) for each in data.result)
+    return tuple(Strand(labels=_clean(each.metric), points=tuple(_points(each.values))) for each in data.result)
 
 
 def samples(body: bytes) -> tuple[Sample, ...]:
@@ -117,7 +119,7 @@ def samples(body: bytes) -> tuple[Sample, ...]:
             f"it answers with a {foreign.line(kind, 40)} where one value for a series was asked for"
         )
     return tuple(
-        Sample(labels=each.metric, value=_number(each.value[1]) if each.value is not None else math.nan)
+        Sample(labels=_clean(each.metric), value=_number(each.value[1]) if each.value is not None else math.nan)
         for each in _data(body, _Samples).result
     )
 
@@ -131,7 +133,12 @@ def _number(text: str) -> float:
 
 def series(body: bytes) -> tuple[Labels, ...]:
     """The labels of every series."""
-    return tuple(_data(body, list[dict[str, str]]))
+    return tuple(_clean(each) for each in _data(body, list[dict[str, str]]))
+
+
+def _clean(labels: Labels) -> Labels:
+    """Labels as they may be shown: an exporter writes them, and it may be a tenant's."""
+    return {foreign.line(name, LABEL_LENGTH_MAX): foreign.line(text, LABEL_LENGTH_MAX) for name, text in labels.items()}
 
 
 def clock(body: bytes) -> Instant:

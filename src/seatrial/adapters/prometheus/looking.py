@@ -72,6 +72,7 @@ class Look:
     until: Instant
     interval_seconds: float | None = None
     node_label: str = ""
+    matchers: str = ""
     series: list[Series] = field(default_factory=list)
     unmeasured: list[Unmeasured] = field(default_factory=list)
     _now: Instant = 0.0
@@ -138,8 +139,9 @@ class Look:
         self.lacks(
             (query,),
             silent,
-            f"there is no series of {' or '.join(query.metrics)} with this node's name in one of its labels "
-            f"({looked_at}): no exporter runs there, it does not report this, or the node has another name there",
+            f"there is no series of {' or '.join(query.metrics)}{self._where()} with this node's name in one of its "
+            f"labels ({looked_at}): no exporter runs there, it does not report this, or the node has another name "
+            f"there{', or its series have other labels (--prometheus-matchers)' if self.matchers else ''}",
         )
         known = {job: seconds for job in told.jobs if (seconds := self._interval_of(job))}
         if told.owners and not known:
@@ -155,13 +157,16 @@ class Look:
                 interval = min(known.get(each.get("job", ""), max(known.values())) for each in with_labels)
                 self._lay_out(query, node, gpu, found[node, gpu], gap_seconds=interval * GAP_INTERVALS)
 
+    def _where(self) -> str:
+        return f" where {self.matchers}" if self.matchers else ""
+
     def _interval_of(self, job: str) -> float:
         return self.interval_seconds or self._intervals.get(job, 0.0)
 
     async def _told(self, query: Query, caller: Caller) -> _Told:
         """Whose series there are, now and shortly before."""
         places = labels.places(self.node_label)
-        matched = [("match[]", query.selector(label, self.nodes)) for label in places]
+        matched = [("match[]", query.selector(label, self.nodes, self.matchers)) for label in places]
         span = [("start", _moment(self.since - BEFORE_SECONDS)), ("end", _moment(self.until))]
         told = _Told()
         for each in answers.series(await caller.ask(SERIES, [*matched, *span])):
@@ -184,7 +189,7 @@ class Look:
         start = self.since - longest_seconds * GAP_INTERVALS
         found: dict[tuple[str, str], list[Strand]] = defaultdict(list)
         for label, nodes in sorted(told.nodes_by_label.items()):
-            selector = query.selector(label, nodes)
+            selector = query.selector(label, nodes, self.matchers)
             for low, high in self._pieces(start, len(nodes), longest_seconds):
                 fields = [("query", queries.over(selector, high - low)), ("time", _moment(high))]
                 for strand in answers.strands(await caller.ask(QUERY, fields)):

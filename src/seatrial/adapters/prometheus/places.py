@@ -13,14 +13,18 @@ Tests: tests/adapters/prometheus/test_calling.py
 from __future__ import annotations
 
 import base64
+import re
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from seatrial.adapters import trust
 from seatrial.adapters.prometheus.errors import PrometheusRefused
+
+_MATCHER: Final = r"""[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*"""
+_MATCHERS: Final = re.compile(rf"{_MATCHER}(?:,\s*{_MATCHER})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +50,11 @@ class Place:
     """The folder of a mounted secret; read anew for every look, since tokens are exchanged."""
     authority: Path | None = None
     """A file with the certificates that its own must be signed by, in the place of the system's."""
+    matchers: str = ""
+    """Which series count, in PromQL as between braces; tenants are scraped too, and can name any node in theirs."""
 
     @classmethod
-    def read(cls, url: str, *, secret: Path | None = None, authority: Path | None = None) -> Self:
+    def read(cls, url: str, *, secret: Path | None = None, authority: Path | None = None, matchers: str = "") -> Self:
         """Read an address; PrometheusRefused where it is none, or where a login would go astray."""
         try:
             parts = urlsplit(url)
@@ -63,7 +69,12 @@ class Place:
             raise PrometheusRefused(
                 f"A login for {url} would be readable on the way. Name it by https, or ask it without a login."
             )
-        return cls(url=url.rstrip("/"), secret=secret, authority=authority)
+        if matchers and not _MATCHERS.fullmatch(matchers):
+            raise PrometheusRefused(
+                f"{matchers!r} does not say which series count. Write label matchers of PromQL without the braces, "
+                'such as namespace="gpu-operator",job="nvidia-dcgm-exporter".'
+            )
+        return cls(url=url.rstrip("/"), secret=secret, authority=authority, matchers=matchers)
 
     @property
     def host(self) -> str:

@@ -24,14 +24,12 @@ class Query:
     signal: Signal
     metrics: tuple[str, ...]
     """Its names, of which a cluster has one: exporters rename what they tell."""
-    matchers: str = ""
-    """What else has to hold, in PromQL as between braces; such as `job="dcgm"`."""
 
-    def selector(self, label: str, nodes: Iterable[str]) -> str:
-        """The series of these nodes, where this label names them."""
+    def selector(self, label: str, nodes: Iterable[str], matchers: str = "") -> str:
+        """The series of these nodes, where this label names them and the matchers hold."""
         of_nodes = _one_of(nodes) + ("(:[0-9]+)?" if label.endswith(INSTANCE) else "")
         parts = [f'__name__=~"{_one_of(self.metrics)}"', f'{label}=~"{of_nodes}"']
-        return "{" + ",".join([*parts, *([self.matchers] if self.matchers else [])]) + "}"
+        return "{" + ",".join([*parts, *([matchers] if matchers else [])]) + "}"
 
 
 def over(selector: str, seconds: float) -> str:

@@ -42,6 +42,7 @@ class PrometheusWatcher:
             until=until,
             interval_seconds=self.interval_seconds,
             node_label=self.node_label,
+            matchers=self.place.matchers,
         )
         if nodes and since < until:
             try:

@@ -22,21 +22,22 @@ from seatrial.adapters.prometheus.places import Place
 from seatrial.core.survey.doctor.objects import Metrics, XidTold
 
 METRIC: Final = "DCGM_FI_DEV_XID_ERRORS"
-_CHANGED: Final = f"changes({METRIC}[1h]) > 0"
-_NUMBERS: Final = f"{METRIC} > 0 and {_CHANGED}"
 
 
 async def read(place: Place, nodes: Collection[str], *, node_label: str = "") -> Metrics:
     """What it tells of these nodes; one that cannot be asked says why."""
+    metric = f"{METRIC}{{{place.matchers}}}"
+    changed = f"changes({metric}[1h]) > 0"
     try:
         async with calling(place) as caller:
-            there = answers.samples(await caller.ask(QUERY, [("query", f"count({METRIC})")]))
-            numbers = answers.samples(await caller.ask(QUERY, [("query", _NUMBERS)]))
-            changes = answers.samples(await caller.ask(QUERY, [("query", _CHANGED)]))
+            there = answers.samples(await caller.ask(QUERY, [("query", f"count({metric})")]))
+            numbers = answers.samples(await caller.ask(QUERY, [("query", f"{metric} > 0 and {changed}")]))
+            changes = answers.samples(await caller.ask(QUERY, [("query", changed)]))
     except PrometheusError as err:
         return Metrics(why_not=str(err))
     if not there:
-        return Metrics(why_not=f"{place.host} has no {METRIC}: DCGM exporter is not scraped, or it leaves that out")
+        why = "DCGM exporter is not scraped, it leaves that out, or its series have other labels"
+        return Metrics(why_not=f"{place.host} has no {metric}: {why}")
     times = {_key(each): int(each.value) for each in changes if math.isfinite(each.value)}
     found, unclear = [], []
     for each in numbers:

@@ -34,6 +34,8 @@ class FactsStatus:
     known_until: date
     own: tuple[str, ...]
     bundles: Mapping[str, Locked]
+    unverified: Mapping[str, str]
+    """Of these, the ones of which nobody can tell now who vouches for them, and why."""
     sources: tuple[SourceAge, ...]
     """The oldest first."""
 
@@ -123,6 +125,8 @@ def status(folder: Path, more: Sequence[str] = ()) -> FactsStatus:
     from seatrial.core.compat import facts
 
     found = usable(more, folder)
+    bundles = bundle_store.locked_in(folder / FACTS_BESIDE)
+    doubts = {name: _doubt(folder / FACTS_BESIDE, name, locked) for name, locked in bundles.items()}
     whole = knowledge.load_knowledge(found)
     ages = [*facts.ages(knowledge.load_own())]
     for layer in found:
@@ -132,6 +136,34 @@ def status(folder: Path, more: Sequence[str] = ()) -> FactsStatus:
         built_on=whole.built_on,
         known_until=whole.known_until,
         own=whole.own,
-        bundles=bundle_store.locked_in(folder / FACTS_BESIDE),
+        bundles=bundles,
+        unverified={name: why for name, why in doubts.items() if why},
         sources=facts.by_age(tuple(ages)),
     )
+
+
+def _doubt(facts: Path, name: str, locked: Locked) -> str:
+    """Why nobody can tell who vouches for a bundle: the lock is a file that anybody may edit, and is not believed."""
+    from seatrial.adapters.files.facts import sources
+    from seatrial.adapters.files.facts.store import ALLOWED, LOCK
+    from seatrial.adapters.ssh.signatures import signer_of
+    from seatrial.core.compat.facts.bundles import BundleTampered, NoSshKeygen, SignerNotAllowed
+
+    folder = facts / locked.folder(name)
+    bundle = sources.from_path(folder)
+    if bundle.digest != locked.digest:
+        raise BundleTampered(
+            f"{folder} has the digest {bundle.digest}, and {LOCK} says {locked.digest}. Take it from Git again.",
+            str(folder),
+        )
+    if not locked.signer:
+        return "" if locked.pin else f"{LOCK} names neither a signer nor a digest that somebody gave"
+    if not bundle.signature:
+        return f"{LOCK} says that {locked.signer} signed it, and there is no signature"
+    try:
+        signer = signer_of(bundle.signed, bundle.signature, facts / ALLOWED, str(folder))
+    except NoSshKeygen:
+        return "ssh-keygen is not installed here"
+    except SignerNotAllowed:
+        return f"{ALLOWED} does not have the key that it is signed with"
+    return "" if signer == locked.signer else f"{LOCK} says that {locked.signer} signed it, and {signer} did"

@@ -1,6 +1,6 @@
 """Somebody's word for a gate that asks for one: who says it, when, and until when it counts.
 
-Law of this file: a word takes the place of the one that was said for the same gate and canary, and of no other. Who
+Law of this file: a word replaces one's own earlier word for the same gate and canary, and never another person's. Who
 says it is asked of the API server; what counts is decided in core/judging/kinds/attesting.py.
 Tests: tests/app/rollout/test_attesting.py, tests/e2e/test_attested.py
 """
@@ -17,6 +17,7 @@ from seatrial.app.rollout import picking, wishing
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.model.gates.attested import Said
 from seatrial.core.model.instants import Instant
+from seatrial.core.text.commands import filled
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -76,13 +77,14 @@ def wish_of(rollout: Rollout, asked: Attested, by: str, now: Instant) -> Wish:
         "at": text_of(now),
         "until": until,
     }
-    others = [each for each in said if (each.get("gate"), each.get("node", "")) != (asked.gate, asked.node)]
+    mine = (by, asked.gate, asked.node)  # without a name nothing is known to be one's own
+    kept = [each for each in said if not by or (each.get("by"), each.get("gate"), each.get("node", "")) != mine]
     who, whom = by or "somebody", asked.node or "every canary"
     follows = "The rollout will be undone." if asked.verdict == Said.BAD else f"It counts until {until}."
     return Wish(
         said=f"{rollout.name}: {who} says {asked.verdict} for {asked.gate} on {whom}. {follows} "
-        f"{wishing.WATCH.format(name=rollout.name)}",
-        spec={"approvals": {"attested": [*others, word]}},
+        f"{filled(wishing.WATCH, {'name': rollout.name})}",
+        spec={"approvals": {"attested": [*kept, word]}},
     )
 
 

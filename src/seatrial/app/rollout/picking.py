@@ -27,6 +27,10 @@ class RolloutMissing(SeatrialError):  # noqa: N818  the message says what to do
     """There is no rollout of that name, or none at all."""
 
 
+class NameUnknown(SeatrialError):  # noqa: N818  the message says what to do
+    """The API server does not say who we are, and the wish has to be signed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
     """One GPURollout as the API server has it."""
@@ -99,6 +103,11 @@ def signed(rollout: Rollout, wish: Wish, by: str, at: str) -> Wish:
     """The wish, with who wished it; where nothing changes, nothing is said."""
     if wish.spec is None or not wish.what:
         return wish
+    if wish.needs_name and not by:
+        raise NameUnknown(
+            f"{rollout.name}: this has to be signed in spec.said, and the API server does not say under which name it "
+            "knows you. Get the right to create selfsubjectreviews in authentication.k8s.io (system:basic-user has it)."
+        )
     entry = {"what": wish.what, **({"by": by} if by else {}), "at": at}
     said = [*(rollout.spec.get("said") or ()), entry][-SAID_MAX:]
     return replace(wish, spec={**wish.spec, "said": said})
@@ -112,6 +121,8 @@ class Wish:
     spec: dict[str, Any] | None = None
     what: str = ""
     """What somebody did, for those who ask later who it was."""
+    needs_name: bool = False
+    """Whether it counts only with the name of its author, as the chart's policy has it."""
 
 
 async def listed(cluster: Cluster) -> tuple[Rollout, ...]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
     from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.adapters.kube.shapes import models
+    from seatrial.adapters.kube.streams.row import Where
     from seatrial.app.connecting import Cluster
     from seatrial.app.rollout.options import StartOptions
     from seatrial.app.rollout.picking import Rollout
@@ -133,15 +134,17 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     async with cluster.client() as client:
         made = await fields.made_of(client, resource)
         rollout = msgspec.convert(made, models.Rollout)
-        leader = await leader_of(client)
+        leader = await leader_of(client, cluster.lease_namespace)
         # Whether operands roll by themselves matters to who moves some, and only they need the right to see it.
         rows = (*table.FLEET, table.DAEMON_SETS) if len(rollout.spec.target) > 1 else table.FLEET
         brought = (row for each in governed_of(rollout) for row in table.BROUGHT.get(each, ()))
-        rows = (*rows, *brought)
-        observing = FleetObserver(client, rows, namespace=cluster.namespace, on_fault=faults.append)
+        kept_by_others = (table.MAINTENANCES,) if rollout.spec.maintenance is not None else ()
+        rows = (*rows, *brought, *kept_by_others)
+        dra = leader.dra_namespaces if leader is not None else ()
+        observing = FleetObserver(client, rows, namespace=cluster.namespace, dra_namespaces=dra, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
-            operator = await _with_releases(client, rollout, observer.operator(), faults)
+            operator = await _with_releases(client, rollout, observer.operator(), observer.streams.where, faults)
             pools = await _pools(client, rollout, faults)
             members = dict(observer.members_of(rollout))
     now = time.time()
@@ -162,7 +165,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
 def _unled(rollout: str, leader: Leader | None, now: Instant) -> Told | None:
     from seatrial.core.deciding import leading
 
-    if leader is None or leader.is_leading(now):
+    if leader is None or leader.is_leading(now) or leader.is_doubtful(now):
         return None
     return leading.told(rollout, leader.holder, leader.heard_at)
 
@@ -186,17 +189,15 @@ async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> 
 
 
 async def _with_releases(
-    client: Client, rollout: models.Rollout, operator: OperatorFacts, faults: list[str]
+    client: Client, rollout: models.Rollout, operator: OperatorFacts, where: Where, faults: list[str]
 ) -> OperatorFacts:
     """The operator with the releases that run, and what holds them, where the rollout is about one."""
     from seatrial.adapters.kube.api import errors
     from seatrial.adapters.kube.reading.followers import releasing
-    from seatrial.adapters.kube.streams.row import Where
     from seatrial.core.model.seen.releases import CHARTS
 
     if not any(component.value in rollout.spec.target for component in CHARTS):
         return operator
-    where = Where(namespace="", home="")
     found: dict[str, list[Any]] = {}
     for row in releasing.ROWS:
         found[row.name] = []
@@ -208,7 +209,7 @@ async def _with_releases(
             continue  # an engine that is not there holds nothing
         except errors.Forbidden as err:
             faults.append(str(err))
-    return releasing.with_releases(operator, lambda row: found[row.name])
+    return releasing.with_releases(operator, lambda row: found[row.name], where)
 
 
 def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str) -> Intent:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import UNKNOWN, CalledWrongly, Objection
@@ -89,7 +90,7 @@ def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | No
     if target.bad:
         return Objection(
             says=f"entry {target.entry} is marked bad: {target.bad}. "
-            f"Choose another version; or, if the mark is wrong, `seatrial matrix unmark {target.entry}`."
+            f"Choose another version; or, if the mark is wrong, `seatrial matrix unmark {quote(target.entry)}`."
         )
     if target.report.is_failing:
         return Objection(says="no rollout is started with what fails.")

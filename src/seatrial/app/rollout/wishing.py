@@ -6,12 +6,14 @@ Everything that follows is the controller's doing. Tests: tests/app/rollout/test
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any, Final
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.errors import SeatrialError
 from seatrial.core.text import foreign
+from seatrial.core.text.commands import filled
 
 WATCH: Final = "`seatrial status {name} -w` shows it."
 REASON_MAX: Final = 300
@@ -29,7 +31,7 @@ def pause(rollout: Rollout) -> Wish:
         return Wish(said=f"{rollout.name} is already paused.")
     return Wish(
         said=f"{rollout.name} is paused: every node keeps its place, and nothing is lost. "
-        f"Continue with `seatrial rollout resume {rollout.name}`.",
+        f"Continue with `seatrial rollout resume {quote(rollout.name)}`.",
         spec={"paused": True},
         what="paused it",
     )
@@ -41,8 +43,8 @@ def resume(rollout: Rollout) -> Wish:
         return Wish(said=f"{rollout.name} is not paused.")
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
-    said = f"{rollout.name} continues{at}. {WATCH.format(name=rollout.name)}"
-    return Wish(said=said, spec={"paused": False}, what="resumed it")
+    said = f"{rollout.name} continues{at}. {filled(WATCH, {'name': rollout.name})}"
+    return Wish(said=said, spec={"paused": False}, what="resumed it", needs_name=True)
 
 
 def approve(rollout: Rollout, point: str) -> Wish:
@@ -57,9 +59,10 @@ def approve(rollout: Rollout, point: str) -> Wish:
     asks = approvals.get("manual") or ()
     unasked = "" if point in asks else f" It would not have asked: {point} is not among its manual points."
     return Wish(
-        said=f"{rollout.name}: {point} is approved.{unasked} {WATCH.format(name=rollout.name)}",
+        said=f"{rollout.name}: {point} is approved.{unasked} {filled(WATCH, {'name': rollout.name})}",
         spec={"approvals": {"approved": [*approved, point]}},
         what=f"approved {point}",
+        needs_name=True,
     )
 
 
@@ -75,13 +78,13 @@ def abort(rollout: Rollout, reason: str, *, marks_bad: bool = False) -> Wish:
     marked = {"markBad": True} if is_new else {}
     if before:
         too = f" Its entry {_entry(rollout)} is marked bad, too." if is_new else ""
-        said = f"{rollout.name} is already being undone: {before}.{too} {WATCH.format(name=rollout.name)}"
+        said = f"{rollout.name} is already being undone: {before}.{too} {filled(WATCH, {'name': rollout.name})}"
         return Wish(said=said, spec=marked or None, what="asked for the entry to be marked bad")
     # Paused, it would wait for ever with the undo asked for.
     paused = {"paused": False} if rollout.spec.get("paused") else {}
     goes_on = " Its pause ends with that." if paused else ""
     return Wish(
-        said=f"{rollout.name} is being undone.{goes_on} {WATCH.format(name=rollout.name)}",
+        said=f"{rollout.name} is being undone.{goes_on} {filled(WATCH, {'name': rollout.name})}",
         spec={"abort": reason, **marked, **paused},
         what=foreign.line(f"aborted it: {reason}", 200),
     )
@@ -132,7 +135,8 @@ def check_undo(rollout: Rollout, *, allows_done: bool) -> None:
     """Refuse to undo what is done, unless that is what was asked."""
     if rollout.phase == "Done" and not allows_done:
         raise RolloutRefused(
-            f"{rollout.name} is done. To undo it all the same: `seatrial rollout rollback {rollout.name} --reason …`."
+            f"{rollout.name} is done. To undo it all the same: "
+            f"`seatrial rollout rollback {quote(rollout.name)} --reason …`."
         )
 
 

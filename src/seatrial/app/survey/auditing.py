@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from seatrial.core.errors import SeatrialError
@@ -156,7 +157,7 @@ def asked_for(options: AuditOptions) -> tuple[Facts, Wanted | None]:
     reading = matrix_file.load_matrix(path).reading
     if reading.matrix is None:
         _refuse(reading.findings, str(path))
-        raise CannotCompare(f"{path} cannot be read. `seatrial check {path}` says why.")
+        raise CannotCompare(f"{path} cannot be read. `seatrial check {quote(str(path))}` says why.")
     facts, broken = knowing.known(options.facts, path.parent)
     _refuse(broken, "the facts")
     return facts, _wanted(reading.matrix, options.entry, str(path))

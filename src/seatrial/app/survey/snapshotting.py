@@ -33,4 +33,4 @@ async def take(
     async with cluster.client("snapshot") as client:
         found = await taking.take(client, namespace=cluster.namespace, with_logs=options.with_logs, on_read=on_read)
     told = telling.told(found, vocabulary.texts())
-    return telling.renamed(told) if options.is_anonymous else told
+    return telling.renamed(told, vocabulary.texts()) if options.is_anonymous else told

@@ -178,17 +178,18 @@ def _status(args: argparse.Namespace) -> int:
     found = knowing.status(Path(args.dir), args.facts)
     if formats.is_document(args.output):
         formats.print_document(_status_data(found), args.output)
-        return ExitCode.OK
+        return ExitCode.INCONCLUSIVE if found.unverified else ExitCode.OK
     print(f"{'READ':17} {'FACTS':>5}  SOURCE")
     for each in found.sources:
         day = f"{each.known} {each.day}" if each.day is not None else each.known.value
         print(f"{day:17} {each.fact_count:5}  {each.name}{f'  ({each.origin})' if each.origin else ''}")
     print(f"Knowledge up to {found.known_until}, built on {found.built_on}.")
     for name, locked in found.bundles.items():
-        print(f"Bundle {name}: {locked.digest}, {_vouched(locked)}, taken over on {locked.on} from {locked.source}.")
+        vouched = f"NOT VERIFIED ({found.unverified[name]})" if name in found.unverified else _vouched(locked)
+        print(f"Bundle {name}: {locked.digest}, {vouched}, taken over on {locked.on} from {locked.source}.")
     if found.own:
         print(f"Own facts, over ours: {', '.join(found.own)}.")
-    return ExitCode.OK
+    return ExitCode.INCONCLUSIVE if found.unverified else ExitCode.OK
 
 
 def _status_data(found: FactsStatus) -> dict[str, Any]:
@@ -196,7 +197,10 @@ def _status_data(found: FactsStatus) -> dict[str, Any]:
         "builtOn": found.built_on.isoformat(),
         "knownUntil": found.known_until.isoformat(),
         "own": list(found.own),
-        "bundles": [_bundle_data(name, locked) for name, locked in found.bundles.items()],
+        "bundles": [
+            {**_bundle_data(name, locked), "unverified": found.unverified.get(name)}
+            for name, locked in found.bundles.items()
+        ],
         "sources": [
             {
                 "source": each.name,

@@ -20,6 +20,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from seatrial.cli import formats
@@ -234,7 +235,7 @@ def _fmt(args: argparse.Namespace) -> int:
         print(f"{loaded.path} can be edited as it is; nothing was changed.", file=sys.stderr)
         return ExitCode.OK
     if args.check:
-        print(f"{loaded.path} needs formatting: `seatrial matrix fmt {loaded.path}`.", file=sys.stderr)
+        print(f"{loaded.path} needs formatting: `seatrial matrix fmt {quote(str(loaded.path))}`.", file=sys.stderr)
         return ExitCode.FINDINGS
     matrix_file.replace_text(loaded.path, loaded.text, text)
     renamed = " The file is YAML now: give it another name." if loaded.path.suffix == ".json" else ""

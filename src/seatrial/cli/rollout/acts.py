@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from seatrial.app.errors import CalledWrongly
@@ -104,7 +105,7 @@ def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
         print(wish.said)
         return ExitCode.OK
     print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad)))
-    print(f"Nothing was written. Do it with `seatrial rollout {args.what} {rollout.name} --reason …`.")
+    print(f"Nothing was written. Do it with `seatrial rollout {quote(args.what)} {quote(rollout.name)} --reason …`.")
     return ExitCode.OK
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli import formats
@@ -194,7 +195,7 @@ def _end(plan: AdoptionPlan, taken: Taken | None, output: str) -> int:
     if taken is not None:
         print(
             f"{len(taken.written)} nodes were written. The controller does the rest; where none runs, "
-            f"`seatrial controller --forever --rollout {plan.rollout}`. Watch it with `seatrial status`.",
+            f"`seatrial controller --forever --rollout {quote(plan.rollout)}`. Watch it with `seatrial status`.",
             file=sys.stderr,
         )
     return ExitCode.HELD if plan.has_left else ExitCode.OK

@@ -18,7 +18,7 @@ from seatrial.app.rollout import picking
 from seatrial.cli import formats, terminal
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.text import spans
+from seatrial.core.text import foreign, spans
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -85,7 +85,11 @@ def _how_it_stands(args: argparse.Namespace, name: str) -> ExitCode:
 
 
 def row_of(rollout: Rollout, now: datetime, *, is_wide: bool = False) -> tuple[str, ...]:
-    """What kubectl shows of a rollout, and further columns."""
+    """What kubectl shows of a rollout, and further columns; people wrote some of it."""
+    return tuple(map(foreign.line, _row_of(rollout, now, is_wide=is_wide)))
+
+
+def _row_of(rollout: Rollout, now: datetime, *, is_wide: bool) -> tuple[str, ...]:
     status, spec, campaign = rollout.status, rollout.spec, rollout.campaign
     phase = "Deleting" if rollout.deleted else rollout.phase or "-"
     row = (

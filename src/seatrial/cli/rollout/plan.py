@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.awaiting import finished
@@ -59,7 +60,7 @@ def _create(cluster: Cluster, chain: Chain, missing: tuple[str, ...], showing: S
         return ExitCode.ERROR
     finished(chaining.create(cluster, chain, missing))
     _tell(chain, showing.output, "created")
-    print(f"Watch the first with `seatrial status {chain.names[0]} -w`.", file=sys.stderr)
+    print(f"Watch the first with `seatrial status {quote(chain.names[0])} -w`.", file=sys.stderr)
     return ExitCode.OK
 
 

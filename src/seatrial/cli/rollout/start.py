@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.awaiting import finished
@@ -95,8 +96,8 @@ def _tell(made: dict[str, Any], outset: Outset, showing: Showing) -> None:
         silent = explain.times(outset.unled, outset.at)
         print(f"It does not begin yet: {outset.unled.why}{silent}. {outset.unled.next_step}", file=sys.stderr)
     if made["spec"].get("paused"):
-        print(f"It is paused: `seatrial rollout resume {name}` begins it.", file=sys.stderr)
+        print(f"It is paused: `seatrial rollout resume {quote(name)}` begins it.", file=sys.stderr)
     elif outset.others:
-        print(f"It is held until {', '.join(outset.others)} has ended: `seatrial why {name}`.", file=sys.stderr)
+        print(f"It is held until {', '.join(outset.others)} has ended: `seatrial why {quote(name)}`.", file=sys.stderr)
     if not showing.waits:
-        print(f"Watch it with `seatrial status {name} -w`.", file=sys.stderr)
+        print(f"Watch it with `seatrial status {quote(name)} -w`.", file=sys.stderr)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ EXITS = (ExitCode.HELD,)
 LEASE_SECONDS_MIN = 2
 """A lease is renewed several times in its life, and each of these requests needs its time."""
 
+_AMOUNT = re.compile(r"[1-9][0-9]{0,9}(?:m|[kMGT]i?)?")
 PAGES = ":8480"
 """Every address of the machine: probes and Prometheus come from outside of the pod."""
 
@@ -45,9 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"serve /healthz, /readyz and /metrics here; empty serves nothing ({PAGES})",
     )
     rare = rarely(parser)
-    rare.add_argument(
-        "--lease-namespace", default="seatrial", metavar="NAMESPACE", help="where the lease lives (seatrial)"
-    )
     rare.add_argument(
         "--lease-seconds",
         type=_seconds,
@@ -181,11 +180,21 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
         "nothing else in, where images that run as root are not started (baseline)",
     )
     gates.add_argument(
+        "--gates-limit",
+        type=_limit,
+        action="append",
+        default=[],
+        metavar="RESOURCE=AMOUNT",
+        help="how much of its node each gate may take besides GPUs, such as memory=128Gi; one that takes more fails; "
+        "repeatable (memory=64Gi, ephemeral-storage=64Gi)",
+    )
+    gates.add_argument(
         "--gate-image-allow",
         action="append",
         default=[],
         metavar="PREFIX",
-        help="gates may run images whose name begins so, such as registry.example.com/gates/; repeatable (any image)",
+        help="gates may run the images below this registry or path, or this image, such as registry.example.com/gates; "
+        "repeatable (any image)",
     )
     gates.add_argument(
         "--webhook-allow",
@@ -238,6 +247,15 @@ def _look_seconds(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 1 or more")
     return int(text)
+
+
+def _limit(text: str) -> tuple[str, str]:
+    resource, _, amount = text.partition("=")
+    if resource not in ("cpu", "memory", "ephemeral-storage") or not _AMOUNT.fullmatch(amount):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no limit: write RESOURCE=AMOUNT, such as memory=128Gi, of cpu, memory or ephemeral-storage"
+        )
+    return resource, amount
 
 
 def _bound(text: str) -> tuple[str, Path]:
@@ -335,6 +353,7 @@ def run(args: argparse.Namespace) -> int:
         lease_namespace=args.lease_namespace,
         gates_namespace=args.gates_namespace,
         gates_level=Level(args.gates_level),
+        gate_limits=tuple(args.gates_limit),
         gate_images=tuple(args.gate_image_allow),
         lease_seconds=args.lease_seconds,
         journal=args.journal,

@@ -60,6 +60,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--network", action="store_true", help="with the rights that rollouts of the network driver need besides"
     )
     parser.add_argument(
+        "--release-of",
+        type=_holder,
+        action="append",
+        default=[],
+        metavar="KIND/NAMESPACE/NAME",
+        help="with --releases: a HelmRelease or Application that rollouts may change (none); repeatable",
+    )
+    parser.add_argument(
+        "--machine-pools", action="store_true", help="with the rights to make, pause and delete MachineConfigPools"
+    )
+    parser.add_argument(
+        "--gitops", action="store_true", help="with the rights to see what Argo CD and Flux say of themselves"
+    )
+    parser.add_argument(
+        "--maintenance-namespace",
+        type=_namespace,
+        action="append",
+        default=[],
+        metavar="NAMESPACE",
+        help="where a maintenance operator is asked to empty nodes (nowhere); repeatable",
+    )
+    parser.add_argument(
         "--checkpoint-namespace",
         type=_namespace,
         action="append",
@@ -84,6 +106,14 @@ def _namespace(text: str) -> str:
     return text
 
 
+def _holder(text: str) -> str:
+    try:
+        manifests.rbac(holders=[text])
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
+    return text
+
+
 def run(args: argparse.Namespace) -> int:
     rbac = manifests.rbac(
         operator_namespace=args.operator_namespace,
@@ -95,6 +125,10 @@ def run(args: argparse.Namespace) -> int:
         has_releases=args.releases,
         has_network=args.network,
         has_olm=args.olm,
+        has_machine_pools=args.machine_pools,
+        has_gitops=args.gitops,
+        holders=args.release_of,
+        maintenance_namespaces=args.maintenance_namespace,
         gates_namespace=args.gates_namespace,
         checkpoint_namespaces=args.checkpoint_namespace,
     )

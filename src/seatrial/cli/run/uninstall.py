@@ -41,12 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     rare = rarely(parser)
     rare.add_argument(
-        "--lease-namespace",
-        default="seatrial",
-        metavar="NAMESPACE",
-        help="where the lease and the Deployment live (seatrial)",
-    )
-    rare.add_argument(
         "--lease-seconds", type=int, default=15, metavar="N", help="how long a dead leader blocks us (15)"
     )
     rare.add_argument(

@@ -9,6 +9,7 @@ outlook's to say, with what it rests on. Tests: tests/cli/test_ahead.py
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.campaign.outlook import Outlook
@@ -45,7 +46,7 @@ def ahead(
         told = _opened(later, campaign, record, canaries, waves)
         point = ASKED_BEFORE.get(later)
         if point in campaign.manual and point not in campaign.approved:
-            told += f", once somebody says yes (`seatrial rollout approve {name} {point.value}`)"
+            told += f", once somebody says yes (`seatrial rollout approve {quote(name)} {point.value}`)"
         parts.append(told)
     if not parts:
         return ""

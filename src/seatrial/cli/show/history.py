@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.text import spans
+from seatrial.core.text import foreign, spans
 from seatrial.core.words import accounts
 
 if TYPE_CHECKING:
@@ -72,7 +73,11 @@ def as_data(rollouts: Iterable[Rollout]) -> list[dict[str, Any]]:
 
 
 def table(rollouts: Iterable[Rollout], *, is_held: bool = True) -> Iterable[tuple[str, ...]]:
-    """One row for each turn and for each word of a person's, the oldest rollout first."""
+    """One row for each turn and for each word of a person's, the oldest rollout first; people wrote some of it."""
+    return (tuple(map(foreign.line, row)) for row in _rows(rollouts, is_held=is_held))
+
+
+def _rows(rollouts: Iterable[Rollout], *, is_held: bool) -> Iterable[tuple[str, ...]]:
     for each in sorted(rollouts, key=lambda each: (each.created, each.name)):
         said = [
             (
@@ -106,7 +111,7 @@ def _turns(each: Rollout) -> Iterable[tuple[str, ...]]:
             each.target,
             DELETING,
             "",
-            f"ask what it waits for: `seatrial why {each.name}`",
+            f"ask what it waits for: `seatrial why {quote(each.name)}`",
         )
 
 
@@ -116,7 +121,7 @@ def _when(text: str) -> str:
 
     try:
         return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except ValueError:
+    except (ValueError, OverflowError):
         return text
 
 
@@ -125,5 +130,5 @@ def _lasted(begin: str, end: str) -> str:
 
     try:
         return spans.span((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds())
-    except ValueError:
+    except (ValueError, TypeError):
         return ""  # it lasts still

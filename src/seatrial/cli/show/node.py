@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
@@ -232,7 +233,7 @@ def change_of(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
         if node.facts.skipped_by:
             raise NodeRefused(
                 f"{node.name} is kept out by rollout {node.facts.skipped_by} until its wave comes; "
-                f"`seatrial why {node.facts.skipped_by}` says what that waits for."
+                f"`seatrial why {quote(node.facts.skipped_by)}` says what that waits for."
             )
         return Change(labels={keys.SKIP_LABEL: None}, annotations={}, said=f"{node.name} may be upgraded")
     return _retry(found, node, args)
@@ -274,7 +275,7 @@ def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     if _has_begun(node):
         if accepted:
             return Change(labels={}, annotations=accepted, said=f"{node.name} may offer less than before")
-        raise NodeRefused(f"{node.name} is under way; `seatrial why {node.name}` says what it waits for.")
+        raise NodeRefused(f"{node.name} is under way; `seatrial why {quote(node.name)}` says what it waits for.")
     if not args.again:
         raise NodeRefused(_not_failed(node, node.record.phase.value if node.record else ""))
     asked: dict[str, str | None] = {keys.REQUESTED_ANNOTATION: "true"}
@@ -284,7 +285,7 @@ def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
 def _not_failed(node: NodeSeen, state: str) -> str:
     return (
         f"{node.name} has not failed, it is {state or 'not recorded yet'}. "
-        f"To upgrade it once more anyway: `seatrial node retry {node.name} --again`."
+        f"To upgrade it once more anyway: `seatrial node retry {quote(node.name)} --again`."
     )
 
 

@@ -104,7 +104,12 @@ def _leader_data(found: Look) -> dict[str, Any] | None:
     leader = found.leader
     if leader is None:
         return None
-    return {"holder": leader.holder, "heardAt": moment(leader.heard_at), "leading": leader.is_leading(found.at)}
+    return {
+        "holder": leader.holder,
+        "heardAt": moment(leader.heard_at),
+        "leading": leader.is_leading(found.at),
+        "doubtful": leader.is_doubtful(found.at),
+    }
 
 
 def _expected(found: Look) -> str:

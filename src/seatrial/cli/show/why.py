@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
@@ -208,7 +210,7 @@ def _gate(found: GatePod) -> str:
     said = found.unread or (f'its log ends with "{found.last}"' if found.last else "it has logged nothing")
     log = f"; {said}" if found.has_run else ""
     verb = "logs" if found.has_run and not found.unread else "describe pod"
-    more = f"`kubectl -n {found.namespace} {verb} {found.pod}` shows more"
+    more = f"`kubectl -n {quote(found.namespace)} {shlex.join(verb.split())} {quote(found.pod)}` shows more"
     job = f"Job {found.namespace}/{found.job}, pod {found.pod}"
     return f"Gate      {found.gate} on {found.node} {how}{why} ({job}){log}. {more}."
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.core.survey.sources import DIAGNOSED
@@ -69,7 +70,9 @@ def _unexplained(pod: PodTold) -> Iterator[str]:
         if container.is_failing:
             why = container.waiting_message or container.waiting or container.ended or "not ready"
             yield from _wrapped(f"container {container.name}: {why}", "seen: ")
-    yield from _wrapped(f"`kubectl -n {pod.namespace} logs {pod.name} --all-containers --prefix` has its words.", "→ ")
+    yield from _wrapped(
+        f"`kubectl -n {quote(pod.namespace)} logs {quote(pod.name)} --all-containers --prefix` has its words.", "→ "
+    )
 
 
 def _end(found: Diagnosed) -> Iterator[str]:

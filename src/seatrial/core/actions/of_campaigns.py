@@ -2,6 +2,7 @@
 
     MarkNode            set or take away a campaign's marks on a node: the canary's label, our skip label
     StartProbe          have a gate measured on a node
+    EndProbe            end a measurement that nobody waits for any more
     SetAutoUpgrade      switch NVIDIA's own upgrade controller on or off
     MakePool            make the canary's MachineConfigPool
     RemovePool          remove it again
@@ -69,6 +70,27 @@ class StartProbe:
     @property
     def subject(self) -> str:
         return f"{rollout_subject(self.rollout)}/gate/{self.gate.name}/{self.node}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndProbe:
+    """End the Job of a gate that has not answered, whether it runs or is still queued."""
+
+    rollout: str
+    gate: str
+    node: str
+    round: int
+    attempt: int
+    job: str
+    """As namespace/name."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/end-gate/{self.gate}/{self.node}/{self.round}.{self.attempt}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/gate/{self.gate}/{self.node}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +163,6 @@ class PausePool:
         return f"{rollout_subject(self.rollout)}/pool/{self.name}"
 
 
-OuterAct: TypeAlias = HomeAct | StartProbe | SetAutoUpgrade | MakePool | RemovePool | PausePool
+OuterAct: TypeAlias = HomeAct | StartProbe | EndProbe | SetAutoUpgrade | MakePool | RemovePool | PausePool
 """What a campaign does outside of the nodes."""
 CampaignAct: TypeAlias = MarkNode | OuterAct

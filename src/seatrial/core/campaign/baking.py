@@ -67,7 +67,7 @@ def look_at(
         verdict = GateVerdict.PASSED if is_well else GateVerdict.PENDING if now < patience_until else GateVerdict.FAILED
         readiness = Judged(verdict=verdict, detail=foreign.line(unwell.get(node, ""), length_max))
         results.append(_result(READINESS, "", node, record, readiness, now))
-        is_taken = False  # one that wants all GPUs after the other: they would wait for each other, and limits count
+        is_taken = False  # one that wants GPUs after the other: they would wait for each other, and limits count
         for gate in sorted(campaign.gates, key=lambda each: (bool(each.expression), each.is_soak)):
             if node in gate.not_on:
                 continue
@@ -80,9 +80,9 @@ def look_at(
                 results.append(_result(gate.name, gate.mark, node, record, aside, now, is_left_out=True))
                 continue
             is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
-            is_ready = is_ready and not (gate.all_gpus and is_taken)
+            is_ready = is_ready and not (gate.wants_gpus and is_taken)
             is_ready = is_ready and not (gate.is_soak and _is_pending(node, results))
-            is_taken = is_taken or (gate.all_gpus and judged.verdict is GateVerdict.PENDING)
+            is_taken = is_taken or (gate.wants_gpus and judged.verdict is GateVerdict.PENDING)
             if judged.due is not None and is_well and is_ready:
                 at = due_at(gate, judged.due, record.round_at)
                 if now < at:

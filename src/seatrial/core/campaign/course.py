@@ -14,6 +14,7 @@ from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.mover import PLAIN, mover_of
 from seatrial.core.movers.view import Mover, View
@@ -98,7 +99,14 @@ def turn_to(view: View, to: RolloutPhase, why: str = "", **changes: object) -> C
     is_undone = to in (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
     changes = {"why": why} | changes if is_undone and why else changes
     new = replace(record, phase=to, entered_at=view.now, history=remembered(record, turn), **changes)  # type: ignore[arg-type]
-    return Course(record=new)
+    return Course(record=replace(new, gates=tuple(map(_given_up, new.gates))) if is_undone else new)
+
+
+def _given_up(result: GateResult) -> GateResult:
+    """A verdict that is not waited for any more, since the rollout is undone."""
+    if result.verdict is not GateVerdict.PENDING:
+        return result
+    return replace(result, verdict=GateVerdict.UNKNOWN, detail="not measured: the rollout was undone first")
 
 
 def remembered(record: CampaignRecord, turn: Turn) -> tuple[Turn, ...]:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
+from shlex import quote
 from typing import Final, assert_never
 
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
-from seatrial.core.campaign.proving import comparing, controls, exposing, gangs, starting
+from seatrial.core.campaign.proving import comparing, controls, exposing, gangs, loaded, starting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing, tenanting
 from seatrial.core.judging.tries import TRIES_MAX
@@ -25,6 +26,7 @@ from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Tu
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.target import parts_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import spans
@@ -255,9 +257,20 @@ def _lost_canaries(view: View) -> str:
 def _look(view: View) -> baking.Round:
     """How the round stands."""
     unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
-    measured = (*view.seen.measurements, *_attested(view), *_tenanted(view))
+    measured = (*_measured(view), *_attested(view), *_tenanted(view))
     until, gang = _patience_until(view), gangs.gang_of(view)
     return baking.look_at(view.record, view.campaign, measured, unwell, until, view.now, gang, partial(_why_busy, view))
+
+
+def _measured(view: View) -> Iterator[Measurement]:
+    """What was measured in this round, held to the driver that is to be proven: the target, else what the node runs."""
+    gates = {gate.name: gate for gate in view.campaign.gates}
+    target, _ = parts_of(view.target)
+    for each in view.seen.measurements:
+        if each.round == view.record.round and each.gate in gates and each.node in view.nodes:
+            driver = view.nodes[each.node].facts.driver
+            wanted = target or (driver.version if driver is not None else "")
+            yield loaded.held_to(gates[each.gate], each, wanted)
 
 
 def _why_busy(view: View, name: str, gate: Gate) -> str:
@@ -370,7 +383,7 @@ def _unattested(view: View, results: Iterable[GateResult], name: str, until: Ins
         asks=gate.attest.asks if gate.attest is not None else "",
         reason=silent[0].detail,
         # Where others have been spoken of, the word is about one of those who have not.
-        whom="" if len(silent) == len(view.record.canaries) else f" --node {silent[0].node}",
+        whom="" if len(silent) == len(view.record.canaries) else f" --node {quote(silent[0].node)}",
         until=until if until is not None else limit_at if limit_at > view.now else None,
     )
 
@@ -381,7 +394,7 @@ def _running(view: View, looked: baking.Round) -> Hold:
         return turned_down
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     gates = view.campaign.gates
-    in_turn = sum(gate.timeout_seconds for gate in gates if gate.all_gpus)
+    in_turn = sum(gate.timeout_seconds for gate in gates if gate.wants_gpus)
     seconds = TRIES_MAX * max((in_turn, *(gate.timeout_seconds for gate in gates)))
     latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
     until = looked.again_at or (latest if latest > view.now else None)

@@ -12,10 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions.at_home import MarkBad, RevertCommits
+from seatrial.core.actions.of_campaigns import EndProbe
 from seatrial.core.campaign import requests
 from seatrial.core.campaign.course import Course, turn_to
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, SourceFacts, Via
+from seatrial.core.model.gates.gate import PREPULL, GateVerdict
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.requests import RequestState
 from seatrial.core.movers import marks, publishing
@@ -29,11 +31,12 @@ REFUSALS_MAX: Final = 5
 def step_reverting(view: View) -> Course:
     """Back to what was before: the same machine, with the old version wanted."""
     record = view.record
+    ending = _end_probes(view)
     # Before anything else: nobody is to be emptied who had not begun, and who comes back is let in by the budget.
     turn = view.mover.whose_turn_back(view)
     closing, pending = marks.close_out(view, turn)
-    if closing or _is_closing(view, marks.unclosed(view, turn)):
-        return Course(record=record, acts=closing, holds=pending)
+    if closing or ending or _is_closing(view, marks.unclosed(view, turn)):
+        return Course(record=record, acts=(*ending, *closing), holds=pending)
     acts, holds = _unpublish(view)
     withdrawn, told = requests.withdraw(view)
     acts, holds = (*withdrawn, *acts), (*holds, *told)
@@ -50,6 +53,23 @@ def step_reverting(view: View) -> Course:
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
     return _end(view, way.out)
+
+
+def _end_probes(view: View) -> tuple[EndProbe, ...]:
+    """What is due so that no gate starts late on a node that goes back; one that cannot be ended is not waited for."""
+    waiting = (each for each in view.seen.measurements if each.verdict is GateVerdict.PENDING and each.gate != PREPULL)
+    acts = (
+        EndProbe(
+            rollout=view.name,
+            gate=each.gate,
+            node=each.node,
+            round=each.round,
+            attempt=each.attempt,
+            job=each.job,
+        )
+        for each in waiting
+    )
+    return tuple(act for act in acts if view.may_act(act.subject))
 
 
 def _is_closing(view: View, unclosed: AbstractSet[str]) -> bool:

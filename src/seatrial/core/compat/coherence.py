@@ -8,6 +8,7 @@ Tests: tests/core/test_matrix.py
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat import versions
@@ -64,7 +65,8 @@ def _bad(entry: Entry) -> Iterator[Finding]:
             rule=f"{entry.role.value}-bad",
             verdict=Verdict.FAIL if entry.role is Role.ROLLBACK else Verdict.WARN,
             message=f"{entry.key} is marked bad ({entry.bad}): {means}.",
-            next_step=f"{instead}; or, if the mark is wrong, take it off with `seatrial matrix unmark {entry.key}`.",
+            next_step=f"{instead}; or, if the mark is wrong, take it off with "
+            f"`seatrial matrix unmark {quote(entry.key)}`.",
             spans=(entry.span,),
         )
 

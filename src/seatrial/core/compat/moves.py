@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat.findings import Finding, Verdict
@@ -54,7 +55,7 @@ def add(matrix: Matrix, role: Role, source: Role) -> Matrix | Finding:
     if model is None:
         return _no_entry(matrix, source)
     if there is not None:
-        advice = f"Change it with `seatrial matrix set {there.key} COMPONENT VERSION`."
+        advice = f"Change it with `seatrial matrix set {quote(there.key)} COMPONENT VERSION`."
         return _refused("entry-there", f"There is already an entry {there.key}.", advice, there.span)
     is_long = any(entry.key == KEYS[each][1] != KEYS[each][0] for each, entry in matrix.entries.items())
     new = Entry(
@@ -146,7 +147,7 @@ def _why_not_promote(production: Entry, canary: Entry) -> Finding | None:
         return _refused(
             "canary-bad",
             f"{canary.key} is marked bad: {canary.bad}",
-            f"Put another set there; or, if the mark is wrong, `seatrial matrix unmark {canary.key}`.",
+            f"Put another set there; or, if the mark is wrong, `seatrial matrix unmark {quote(canary.key)}`.",
             canary.span,
         )
     for value in canary.stack.values.values():

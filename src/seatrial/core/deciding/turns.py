@@ -116,9 +116,16 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
             return Step(hold=like(stop, node.name)), step
     if not is_under_way(node.record):
         return step, step  # the thousands that wait or are done cannot be misled
-    goal = goal_of(node, seen, orders.intent)
-    if node.name in course.closed and _opens(step) and wants(node.facts, goal):
-        return Step(hold=hold(node.name, HoldCode.CANARY_CLOSED, since=course.record.entered_at)), step
+    goal, target = goal_of(node, seen, orders.intent), orders.intent.target.published
+    record = seen.rollout.campaign
+    back = goal if record is not None and letting_in.is_going_back(record) else ""
+    if (
+        node.name in course.closed
+        and _opens(step)
+        and wants(node.facts, target)
+        and not (back and wants(node.facts, back))
+    ):
+        return Step(hold=hold(node.name, HoldCode.CANARY_CLOSED, since=course.record.entered_at, back=back)), step
     may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
     return misled(node, goal) if is_misled(node, goal) and not may_go_on else step, step
 

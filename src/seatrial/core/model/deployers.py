@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.text.commands import filled
+from seatrial.core.text.names import dns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployer:
@@ -105,6 +108,9 @@ FOLLOWING: Final[Mapping[str, Following]] = {
     ),
 }
 
+HOMES: Final = frozenset({"argocd", "openshift-gitops", "flux-system"})
+"""The namespaces of the engines themselves: what lies there was put there by those who run them."""
+
 TRACKING: Final = "argocd.argoproj.io/tracking-id"
 INSTANCE: Final = "app.kubernetes.io/instance"
 """How Argo CD marks what it applies: by annotation, or by label where it was set up so before it had the other."""
@@ -133,27 +139,30 @@ class Follower:
     @property
     def look(self) -> str:
         """How to have it look at once."""
-        return FOLLOWING[self.kind].look.format(name=self.name, namespace=self.namespace)
+        return self._said(FOLLOWING[self.kind].look)
 
     @property
     def restore(self) -> str:
         """How to have it put back what Git says."""
-        return FOLLOWING[self.kind].restore.format(name=self.name, namespace=self.namespace)
+        return self._said(FOLLOWING[self.kind].restore)
 
     @property
     def mend(self) -> str:
         """How to have it try again."""
-        return FOLLOWING[self.kind].mend.format(name=self.name, look=self.look)
+        return self._said(FOLLOWING[self.kind].mend)
 
     @property
     def resume(self) -> str:
         """How to have it follow again."""
-        said = FOLLOWING[self.kind].resume.get(self.stop, "") if self.stop is not None else ""
-        return said.format(name=self.name, namespace=self.namespace)
+        return self._said(FOLLOWING[self.kind].resume.get(self.stop, "")) if self.stop is not None else ""
+
+    def _said(self, text: str) -> str:
+        look = "" if text is FOLLOWING[self.kind].look else self.look
+        return filled(text, {"name": self.name, "namespace": self.namespace, "look": look})
 
     def has_marked(self, mark: Mark) -> bool:
         """Whether this is the follower that a mark names; an Application is named without its namespace, mostly."""
-        return mark.kind == self.kind and mark.name == self.name and mark.namespace in ("", self.namespace)
+        return (mark.kind, mark.name) == (self.kind, self.name) and mark.namespace in ("", self.namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,14 +177,14 @@ class Mark:
 def marks_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[Mark, ...]:
     """Who applies an object, by what is written on it; the surest first."""
     found = [
-        Mark(kind=kind, name=labels[f"{row.label}name"], namespace=labels.get(f"{row.label}namespace", ""))
+        Mark(kind=kind, name=name, namespace=dns(labels.get(f"{row.label}namespace", "")))
         for kind, row in FOLLOWING.items()
-        if row.label and labels.get(f"{row.label}name")
+        if row.label and (name := dns(labels.get(f"{row.label}name", "")))
     ]
     tracked = annotations.get(TRACKING, "").partition(":")[0] or labels.get(INSTANCE, "")
-    if tracked:
-        namespace, _, name = tracked.rpartition("_")  # no name of an object has an underscore
-        found.append(Mark(kind="Application", name=name, namespace=namespace))
+    namespace, _, name = tracked.rpartition("_")  # no name of an object has an underscore
+    if dns(name):
+        found.append(Mark(kind="Application", name=name, namespace=dns(namespace)))
     return tuple(found)
 
 

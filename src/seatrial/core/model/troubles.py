@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
+from seatrial.core.text.commands import filled
+
 Source: TypeAlias = Literal["container", "event", "node"]
 """Where a symptom was seen."""
 
@@ -304,7 +306,7 @@ def advice(diagnosis: Diagnosis, *, pod: str, node: str, kernel: str = "") -> tu
     why, next_step = ADVICE[diagnosis.trouble]
     # What others say may end with a full stop of its own.
     names = {"pod": pod, "node": node, "kernel": kernel or "(unknown)", "found": diagnosis.found.rstrip(". ")}
-    return why.format(**names), next_step.format(**names)
+    return filled(why, names), filled(next_step, names)
 
 
 def _found(symptom: Symptom, match: re.Match[str]) -> str:

@@ -25,6 +25,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node import progress
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import carries, resources_of, wants
 from seatrial.core.promises.breach import Breach, breach, is_start
@@ -147,9 +148,18 @@ def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
         if not isinstance(action, Uncordon) or action.node not in closed:
             continue
         node = seen.nodes[action.node]
+        is_back = (
+            record is not None and letting_in.is_going_back(record) and _is_back(seen, record, action.node, target)
+        )
         # Who had failed and is well by itself is opened as any such node: its campaign ends, or a person decides.
-        if is_under_way(node.record) and wants(node.facts, target):
+        if is_under_way(node.record) and wants(node.facts, target) and not is_back:
             yield breach("measured", action.node, "it is opened, and a gate that wants its GPUs has not passed")
+
+
+def _is_back(seen: Snapshot, record: CampaignRecord, name: str, target: str) -> bool:
+    """Whether a node is to run again what it ran before, which may be of the same version."""
+    facts = seen.nodes[name].facts
+    return wants(facts, progress.way_back(facts, seen.operator, record.baseline, target))
 
 
 def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:

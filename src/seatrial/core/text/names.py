@@ -6,10 +6,21 @@ Tests: tests/core/test_names.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 NAMED_MAX: Final = 5
+DNS_MAX: Final = 253
+_DNS: Final = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*")
+
+
+def dns(text: str) -> str:
+    """The text where an object could have it as its name (DNS-1123); else nothing.
+
+    A label or an annotation may say anything, and what is said to be a name ends up in a command.
+    """
+    return text if len(text) <= DNS_MAX and _DNS.fullmatch(text) else ""
 
 
 def a_few(names: Iterable[str], named_max: int = NAMED_MAX, *, none: str = "", count: int | None = None) -> str:

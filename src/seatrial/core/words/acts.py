@@ -22,6 +22,7 @@ from typing import Final, assert_never
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, HomeAct, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import (
+    EndProbe,
     MakePool,
     MarkNode,
     OuterAct,
@@ -210,6 +211,8 @@ def _outside(action: OuterAct) -> Written:
             where = f"on {', '.join(f'node/{each}' for each in gang)} at once" if gang else f"on node/{node}"
             what = f"{where}, image {gate.image}, {in_words(gate.gpus, by_claim=by_claim)}{command}"
             return Written(where=f"job for gate {gate.name}", what=what)
+        case EndProbe(gate=name, node=node, job=job):
+            return Written(where=f"job {job}", what=f"delete: gate {name} on node/{node} is not waited for any more")
         case SetAutoUpgrade(resource=resource, value=value):
             return Written(where=resource, what=f"driver.upgradePolicy.autoUpgrade {str(value).lower()}")
         case MakePool(name=name):

@@ -10,6 +10,7 @@ EXPLANATIONS.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from string import Formatter
 from typing import Final
 
@@ -23,6 +24,7 @@ from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
 from seatrial.core.text import spans
+from seatrial.core.text.commands import filled
 from seatrial.core.text.moments import dated
 from seatrial.core.text.names import number_of
 from seatrial.core.words.explanations import Explanation
@@ -52,6 +54,7 @@ FOLLOWED: Final = "It continues when {follower}, now at {at}, applies our commit
 FOLLOWED_UNTOLD: Final = "It continues when {follower} applies our commit; {look} makes it sync now."
 """The same where it is seen who does so; it looks by itself every few minutes."""
 
+OBSERVED: Final = "`seatrial rollout observed {component} {version} {names}`"
 OTHERWISE_RETRY: Final = "; or fix the cause, then `seatrial node retry NODE`"
 OTHERWISE_NOTHING: Final = (
     ". A failed gate is not asked again and cannot be overruled: to try again, undo this rollout and start another"
@@ -60,6 +63,10 @@ OTHERWISE_NOTHING: Final = (
 UNDO: Final = "; or raise limits.maxFailed; or go back with `seatrial rollout abort {subject} --reason ...`"
 UNDO_MARKED: Final = f"{UNDO}, which marks the entry bad"
 """What else there is to do where a campaign stops, and what that does to the matrix."""
+
+CLOSED: Final = "its gates have passed: they need its GPUs free"
+CLOSED_BACK: Final = "it runs {} again, since its gates have not passed on this driver"
+"""What a canary waits for that stays cordoned: forward, and on the way back."""
 
 FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; none was force-deleted",
@@ -100,6 +107,7 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "silent_text": (),
     "by_text": (),
     "scope_text": (),
+    "closed_text": (),
     "namespace_text": (),
     "job_step": (),
     "otherwise_step": (),
@@ -154,8 +162,7 @@ def _hand_step(params: Mapping[str, str]) -> str:
     first = f"{told}. " if told else "Install it with its own tools. "
     if params.get("shown"):
         return f"{first}It is detected automatically, in the node's {params['shown']}."
-    said = f"`seatrial rollout observed {params['component']} {params['version']} {params['names']}`"
-    return f"{first}Kubernetes does not show it: report it with {said} once it is installed."
+    return f"{first}Kubernetes does not show it: report it with {filled(OBSERVED, params)} once it is installed."
 
 
 def _back_step(params: Mapping[str, str]) -> str:
@@ -163,7 +170,7 @@ def _back_step(params: Mapping[str, str]) -> str:
         return f"Put it back with its own tools; it is detected automatically, in the node's {params['shown']}."
     version = params.get("before", "")
     version = "VERSION" if " " in version else version
-    said = f"`seatrial rollout observed {params['component']} {version} {params['names']}`"
+    said = filled(OBSERVED, _Gaps({**params, "version": version}))
     return f"Put it back with its own tools, then report it with {said}."
 
 
@@ -225,6 +232,8 @@ def _fill(text: str, held: Hold) -> str:
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
+    back = params.get("back", "")
+    params["closed_text"] = CLOSED_BACK.format(back) if back else CLOSED
     params["namespace_text"] = f"namespace {params['namespace']}" if params.get("namespace") else "its namespace"
     if params.get("resource") == ANY:
         params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets"}
@@ -238,14 +247,14 @@ def _fill(text: str, held: Hold) -> str:
     whole = {
         "cure": params["cure"],
         "job_step": _job_step(params),
-        "publish_step": _publish_step(params).format_map(texts),
+        "publish_step": filled(_publish_step(params), texts),
         "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
-        "undo_step": _undo_step(params.get("undo", "")).format(subject=held.subject),
+        "undo_step": filled(_undo_step(params.get("undo", "")), {"subject": held.subject}),
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
         "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
     }
-    return text.format_map(_Gaps({**texts, **whole, "subject": held.subject}))
+    return filled(text, _Gaps({**texts, **whole, "subject": held.subject}))
 
 
 def _idle_text(idle: str) -> str:
@@ -283,7 +292,7 @@ def _job_step(params: Mapping[str, str]) -> str:
     namespace, _, name = params.get("job", "").partition("/")
     if not name:
         return "see the gates' Jobs"
-    return f"`kubectl -n {namespace} logs job/{name}` shows its output so far"
+    return f"`kubectl -n {quote(namespace)} logs {quote(f'job/{name}')}` shows its output so far"
 
 
 def _undo_step(undo: str) -> str:
@@ -301,7 +310,9 @@ def _publish_step(params: Mapping[str, str]) -> str:
 
 def _resume_step(params: Mapping[str, str], rollout: str) -> str:
     """Who ends the pause of a pool, and with what."""
-    command = f'`kubectl patch machineconfigpool {params["pool"]} --type merge -p \'{{"spec":{{"paused":false}}}}\'`'
+    command = (
+        f'`kubectl patch machineconfigpool {quote(params["pool"])} --type merge -p \'{{"spec":{{"paused":false}}}}\'`'
+    )
     if params.get("is_left"):
         return f"It stays paused: resuming it would bring what was undone to its nodes. If you want that: {command}."
     if params.get("by") == rollout:

@@ -359,8 +359,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
     ),
     HoldCode.CANARY_CLOSED: says(
-        "the new driver is validated, and the node stays cordoned until its gates have passed: they need its GPUs free",
-        "Nothing to do: it is uncordoned as soon as they have. See `seatrial status` for what the gates wait for.",
+        "the new driver is validated, and the node stays cordoned until {closed_text}",
+        "Nothing to do: it is uncordoned then. See `seatrial status` for what the rollout waits for.",
     ),
     HoldCode.MEASURED_BEFORE: says(
         "measuring the canary and nodes like it before the upgrade, round {number} of {count}: {gates}",

@@ -16,6 +16,7 @@ Tests: tests/core/test_asking_to_merge.py
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 from typing import Final
 
 from seatrial.core.actions.at_home import Message, Publish, RevertCommits, StepAct
@@ -110,5 +111,5 @@ def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str
 def _then(act: StepAct, intent: Intent) -> Iterable[str]:
     is_synced = isinstance(act, Publish) and act.via is Via.GIT
     yield f"merged: {'your GitOps engine applies it, and ' if is_synced else ''}{_THEN[act.step]}"
-    yield f"closed: the rollout waits and says so; end it with `seatrial rollout abort {intent.rollout}`"
+    yield f"closed: the rollout waits and says so; end it with `seatrial rollout abort {quote(intent.rollout)}`"
     yield _KEEP

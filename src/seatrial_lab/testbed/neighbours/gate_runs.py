@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ from typing import Any, Final, Self
 
 from seatrial.adapters.kube.reading.gates.probes import PAYLOAD
 from seatrial.adapters.kube.shapes import keys
+from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model.gates.gate import PREPULL
 from seatrial.probes.report import Measured, Report
 from seatrial_lab.testbed import errors
@@ -117,6 +118,8 @@ class GateRuns:
         if said is None:
             return
         end = said if isinstance(said, Ended) else Ended(code=1 if said else 0, message=said)
+        if run.payload and not end.code:
+            end = Ended(message=self._with_driver(end.message, run.node))
         ended = {
             "exitCode": end.code,
             "reason": "Error" if end.code else "Completed",
@@ -140,6 +143,14 @@ class GateRuns:
         except errors.KubectlFailed as err:
             if "NotFound" not in str(err):
                 raise  # its Job may have been taken away since we looked; anything else is a fault
+
+    def _with_driver(self, message: str, node: str) -> str:
+        """The report of a payload that passes, with the driver of its node unless it names one itself."""
+        report = json.loads(message) if message else {"measured": [asdict(LOOKED)]}
+        pods = self._plane.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]
+        images = (each["image"] for pod in pods for each in pod["spec"]["containers"])
+        drivers = (found.text for image in images if "/driver:" in image and (found := driver_version_of_image(image)))
+        return json.dumps({"driver": next(drivers, ""), **report})
 
 
 def _payload(pod: dict[str, Any]) -> str:

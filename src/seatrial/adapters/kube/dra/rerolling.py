@@ -77,8 +77,8 @@ class Others(Protocol):
 class Controller:
     """Whether a controller of ours restarts the plugins, by its Lease, looked at now and then."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
         self._heard: beside.Heard | None = None
         self._looked_at: Instant | None = None
 
@@ -86,7 +86,7 @@ class Controller:
         """Whether the plugins are left to one. Where its Lease may not be read, nobody is known to be there."""
         if self._looked_at is None or not 0 <= now - self._looked_at < HEAR_SECONDS:
             self._looked_at = now
-            leader = await leader_of(self._client)
+            leader = await leader_of(self._client, self._namespace)
             if leader is not None:
                 heard_at = leader.heard_at if leader.rerolls_dra and leader.holder else None
                 self._heard = beside.heard(self._heard, heard_at, now)

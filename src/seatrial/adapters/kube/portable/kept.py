@@ -32,7 +32,7 @@ ROWS: Final[tuple[Row[Any, Any], ...]] = (
     table.PROBES,
     table.PROBE_PODS,
     table.REFUSALS,
-    table.MACHINE_POOLS,
+    *table.SWITCHED,
 )
 
 

@@ -43,17 +43,19 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Right:
-    """One verb on one kind, everywhere or in one namespace."""
+    """One verb on one kind, everywhere or in one namespace, or on one object there."""
 
     verb: str
     resource: str
     group: str = ""
     subresource: str = ""
     namespace: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         kind = "/".join(filter(None, (self.resource, self.subresource)))
         where = f" in namespace {self.namespace}" if self.namespace else ""
+        where = f" {self.name}{where}" if self.name else where
         return f"{self.verb} {'.'.join(filter(None, (kind, self.group)))}{where}"
 
 
@@ -115,14 +117,16 @@ def _on_carriers(verb: str, operator: OperatorFacts) -> set[Right]:
 
 def _on_holders(operator: OperatorFacts, released: AbstractSet[Component]) -> set[Right]:
     """What it takes to bring releases: the objects that say which one is wanted are read, and written."""
-    kinds = {each.resource.partition("/")[0] for each in operator.holders if each.component in released}
-    found = ((plural, api.partition("/")[0]) for plural, api, _ in (publishing.HOLDERS[kind] for kind in kinds))
-    followed = {("installplans", OLM_GROUP) for each in operator.subscriptions if each.component in released}
-    return {
-        Right(verb=verb, resource=plural, group=group)
-        for plural, group in {*found, *followed}
+    held = [each.resource.split("/", 2) for each in operator.holders if each.component in released]
+    found = {
+        Right(verb=verb, resource=plural, group=api.partition("/")[0], namespace=namespace, name=name)
+        for kind, namespace, name in held
+        for plural, api, _ in (publishing.HOLDERS[kind],)
         for verb in ("get", "patch")
     }
+    if any(each.component in released for each in operator.subscriptions):
+        found |= {Right(verb=verb, resource="installplans", group=OLM_GROUP) for verb in ("get", "patch")}
+    return found
 
 
 class Access:
@@ -206,6 +210,7 @@ def _review(right: Right, who: dict[str, Any] | None = None) -> dict[str, Any]:
         "resource": right.resource,
         "subresource": right.subresource,
         "namespace": right.namespace,
+        "name": right.name,
     }
     return {
         "apiVersion": "authorization.k8s.io/v1",

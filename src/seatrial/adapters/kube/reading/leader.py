@@ -1,7 +1,8 @@
 """When a controller was last heard of: its Lease, as whoever looks at a cluster may read it.
 
-Law of this file: it is for people. The time in a Lease is by its holder's clock; nobody leads or stops by it
-(api/lease.py does not look at it). Tests: tests/adapters/kube/test_leader.py
+Law of this file: it is for people, and of the controller's own namespace: in any other, a Lease of its name is a
+tenant's. The time in a Lease is by its holder's clock; nobody leads or stops by it (api/lease.py does not look at it),
+and one that is far ahead says nothing of when it was written. Tests: tests/adapters/kube/test_leader.py
 """
 
 from __future__ import annotations
@@ -40,10 +41,18 @@ class Leader:
     """Where it takes pods for DRA plugins; none for where their charts put them."""
     suite_image: str = ""
     """The image whose payloads it asks of canaries where nobody names a gate; empty where it has none."""
+    elsewhere: tuple[str, ...] = ()
+    """Where there is no Lease, the other namespaces that have one of its name."""
 
     def is_leading(self, now: Instant) -> bool:
         """Whether somebody is in charge: who was silent for twice as long as a lease lasts is not."""
-        return bool(self.holder) and self.heard_at is not None and now - self.heard_at < 2 * self.lease_seconds
+        if not self.holder or self.heard_at is None or self.is_doubtful(now):
+            return False
+        return now - self.heard_at < 2 * self.lease_seconds
+
+    def is_doubtful(self, now: Instant) -> bool:
+        """Whether its time is so far ahead that nobody can tell when it was renewed."""
+        return bool(self.holder) and self.heard_at is not None and self.heard_at - now > self.lease_seconds
 
 
 class _Lease(msgspec.Struct, frozen=True):
@@ -51,18 +60,18 @@ class _Lease(msgspec.Struct, frozen=True):
     spec: dict[str, Any] | None = None
 
 
-async def leader_of(client: Client) -> Leader | None:
-    """Who leads, wherever its Lease is kept; None where we may not know."""
+async def leader_of(client: Client, namespace: str) -> Leader | None:
+    """Who leads, by the Lease in the controller's namespace; None where we may not know."""
     try:
-        listing = await client.list(
-            api_path("coordination.k8s.io/v1", "leases"), _Lease, field_selector=f"metadata.name={LEASE}"
-        )
+        found = await _leases(client, namespace)
+        if not found:
+            elsewhere = (each.metadata.namespace for each in await _leases(client, ""))
+            return Leader(heard_at=None, elsewhere=tuple(sorted(foreign.line(each) for each in elsewhere)))
     except ClusterError:
         return None  # who may not list leases may look at rollouts all the same
-    renewed = [(at, lease) for lease in listing.items if (at := _renewed(lease)) is not None]
-    if not renewed:
-        return Leader(heard_at=None)
-    heard_at, last = max(renewed, key=lambda each: (bool(_holder(each[1])), each[0]))
+    last, heard_at = found[0], _renewed(found[0])
+    if heard_at is None:
+        return None
     notes, seconds = last.metadata.annotations, (last.spec or {}).get("leaseDurationSeconds")
     # The holder's clock is the cluster's; ours may be another, so its silence is measured by the server's.
     ahead_seconds = (client.served_at or client.now()) - client.now()
@@ -74,6 +83,11 @@ async def leader_of(client: Client) -> Leader | None:
         dra_namespaces=tuple(filter(None, foreign.line(notes.get(keys.DRA_ANNOTATION, "")).split(","))),
         suite_image=foreign.line(notes.get(keys.SUITE_ANNOTATION, "")),
     )
+
+
+async def _leases(client: Client, namespace: str) -> tuple[_Lease, ...]:
+    path = api_path("coordination.k8s.io/v1", "leases", namespace=namespace)
+    return (await client.list(path, _Lease, field_selector=f"metadata.name={LEASE}")).items
 
 
 def _holder(lease: _Lease) -> str:

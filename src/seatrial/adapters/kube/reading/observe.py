@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
@@ -30,7 +31,6 @@ from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.releases import CHARTS
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.workloads import Suspended
@@ -101,7 +101,6 @@ class KubeObserver(FleetObserver):
         self._is_uninstalling = is_uninstalling
         self._has_campaign = False
         self._has_kueue = has_kueue
-        self._opened: set[Operand] = set()
         self._work = Work(self.streams)
 
     async def wait_synced(self, timeout_seconds: float) -> None:
@@ -111,7 +110,7 @@ class KubeObserver(FleetObserver):
     def _missing(self) -> Sequence[AnyStream]:
         """What has to be listed still. What only a campaign needs comes last, once it is seen that there is one."""
         missing = self.streams.missing()
-        if not missing and (opened := self._open_operands()):
+        if not missing and (opened := self._open_wished()):
             return opened
         if not missing and not self._has_campaign:
             with suppress(RolloutUnclear):  # the first look tells of it
@@ -119,18 +118,20 @@ class KubeObserver(FleetObserver):
                 if rollout is not None and self._rollouts.read(rollout, self._now())[0].campaign is not None:
                     self._open_campaign()
                     return [self.streams[row] for row in table.CAMPAIGN if row.is_decisive]
-        # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
-        return [each for each in missing if each.row not in table.CAMPAIGN or each.state.last_error is None]
+        # A right that only one rollout lacks holds that one, and does not keep the controller from starting.
+        optional = (*table.CAMPAIGN, *table.SWITCHED)
+        return [each for each in missing if each.row not in optional or each.state.last_error is None]
 
-    def _open_operands(self) -> Sequence[AnyStream]:
-        """Begin to watch what moves the operands that a rollout names and others bring; those streams that are new."""
+    def _open_wished(self) -> Sequence[AnyStream]:
+        """Begin to watch what a rollout names: operands that others bring, and what is switched; the new streams."""
         rollout = self._rollouts.current()
-        governed = governed_of(rollout) if rollout is not None else frozenset()
-        due = [operand for operand in table.BROUGHT if operand in governed and operand not in self._opened]
-        self._opened.update(due)
-        for operand in due:
-            self.streams.open(table.BROUGHT[operand])
-        return [self.streams[row] for operand in due for row in table.BROUGHT[operand]]
+        if rollout is None:
+            return []
+        brought = (table.BROUGHT[each] for each in table.BROUGHT if each in governed_of(rollout))
+        wished = (*chain.from_iterable(brought), *table.switched_by(rollout.spec))
+        opened = {stream.row for stream in self.streams.opened}
+        self.streams.open(wished)
+        return [self.streams[row] for row in wished if row not in opened]
 
     def _open_campaign(self) -> None:
         """Begin to watch what only a campaign needs."""
@@ -149,7 +150,7 @@ class KubeObserver(FleetObserver):
             rollout = self._rollouts.find()
             if rollout is None:
                 return None
-            self._open_operands()
+            self._open_wished()
             now = self._now()
             intent, record = self._rollouts.read(rollout, now)
             seen = Snapshot(
@@ -173,18 +174,19 @@ class KubeObserver(FleetObserver):
         except RolloutUnclear as err:
             self._on_fault(str(err))
             return None
-        fresh = tuple(stream.freshness(now) for stream in self.streams.decisive)
+        others = {*table.SWITCHED} - {*table.switched_by(rollout.spec)}  # what this one does not name holds others only
+        fresh = tuple(stream.freshness(now) for stream in self.streams.decisive if stream.row not in others)
         return Sight(seen=replace(seen, freshness=fresh), intent=intent, era=self.streams.era)
 
     def _with_campaign(self, seen: Snapshot, intent: Intent, uid: str) -> Snapshot:
         """The snapshot with what only a campaign looks at."""
-        for row in (each for each in table.CAMPAIGN if each.is_decisive):
+        for row in (each for each in (*table.CAMPAIGN, table.MACHINE_POOLS) if each.is_decisive):
             error = self.streams[row].state.last_error
-            if isinstance(error, errors.Forbidden) and row.is_decisive:
+            if isinstance(error, errors.Forbidden):
                 self._on_fault(str(error))
         if any(component in CHARTS for component in intent.target.components):
             self.streams.open(table.OLM)
-        operator = releasing.with_releases(seen.operator, lambda row: self.streams[row].store)
+        operator = releasing.with_releases(seen.operator, lambda row: self.streams[row].store, self.streams.where)
         seen = replace(seen, operator=operator)
         if self._rights is not None:
             self._rights.want_for(intent, seen)

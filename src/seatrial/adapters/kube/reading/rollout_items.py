@@ -9,6 +9,7 @@ Tests: tests/adapters/kube/test_observe.py
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -119,6 +120,13 @@ def item_of(rollout: models.Rollout) -> RolloutItem:
     )
 
 
+@cache
+def _fields_of(model: type[models.Model]) -> tuple[tuple[str, str, int | None], ...]:
+    """Each field with its name in the resource, and the longest time it may ask for; None where it asks for none."""
+    found = msgspec.structs.fields(model)
+    return tuple((each.name, each.encode_name, _LONGEST.get(each.name.rpartition("_")[2])) for each in found)
+
+
 def _capped(said: PartT, place: str, over: list[str]) -> PartT:
     """The same with no duration beyond the longest there is; the fields that were beyond it go into `over`."""
     if isinstance(said, tuple):
@@ -126,14 +134,15 @@ def _capped(said: PartT, place: str, over: list[str]) -> PartT:
     if not isinstance(said, models.Model):
         return said
     changed: dict[str, object] = {}
-    for field in msgspec.structs.fields(said):
-        value, here = getattr(said, field.name), f"{place}.{field.encode_name}"
-        longest = _LONGEST.get(field.name.rpartition("_")[2])
+    for name, shown, longest in _fields_of(type(said)):
+        value = getattr(said, name)
         if longest is not None and isinstance(value, int) and value > longest:
-            over.append(here)
-            changed[field.name] = longest
-        elif isinstance(value, models.Model | tuple) and (fitting := _capped(value, here, over)) != value:
-            changed[field.name] = fitting
+            over.append(f"{place}.{shown}")
+            changed[name] = longest
+        elif isinstance(value, models.Model | tuple):
+            fitting = _capped(value, f"{place}.{shown}", over)
+            if fitting is not value and fitting != value:
+                changed[name] = fitting
     return msgspec.structs.replace(said, **changed) if changed else said
 
 

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from seatrial.adapters.kube.reading import bare, followers, items, operator_items, pod_items, pools, rollout_items
-from seatrial.adapters.kube.reading.followers import olm
+from seatrial.adapters.kube.reading.followers import olm, places
 from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
@@ -360,7 +360,7 @@ DEPLOYMENTS: Final[Row[OperatorDeployment, followers.ReleaseItem]] = Row(
     name="deployments",
     path=_the(keys.DEPLOYMENTS),
     model=OperatorDeployment,
-    slim=_the(followers.release_item),
+    slim=places.at_home(followers.release_item),
     label_selector=followers.SELECTOR,
     need=Need.EXPLAINS,  # who does not see them knows of no release, and brings none
     tells=lambda item: item.facts,
@@ -374,7 +374,7 @@ SUBSCRIPTIONS: Final[Row[Subscription, olm.SubscriptionItem]] = Row(
     name="subscriptions",
     path=_the(keys.SUBSCRIPTIONS),
     model=Subscription,
-    slim=_the(olm.subscription_item),
+    slim=places.at_home(olm.subscription_item),
     need=Need.EXPLAINS,
     tells=lambda item: (item.facts, item.plan),
 )
@@ -402,7 +402,7 @@ OWNED_DEPLOYMENTS: Final[Row[OperatorDeployment, olm.OwnedItem]] = Row(
     name="deployments of OLM",
     path=_the(keys.DEPLOYMENTS),
     model=OperatorDeployment,
-    slim=_the(olm.owned_item),
+    slim=places.at_home(olm.owned_item),
     label_selector=olm.DEPLOYMENTS,
     need=Need.EXPLAINS,
     tells=lambda item: (item.csv, item.is_rolled_out),
@@ -416,8 +416,8 @@ OLM: Final[tuple[Row[Any, Any], ...]] = (SUBSCRIPTIONS, INSTALL_PLANS, CSVS, OWN
 MOVED: Final[tuple[Row[Any, Any], ...]] = (NODES, PODS, REVISIONS, POLICIES, DRIVERS)
 """How far every node is, and who moves it: all that pacing rests on, with few rights and no GPURollout."""
 
-FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES, WARNINGS)
-"""All that is seen of a node."""
+FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, WARNINGS)
+"""All that is seen of a node, except for what a maintenance operator does with it."""
 
 ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(
     dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET, DAEMON_SETS))
@@ -430,11 +430,22 @@ BROUGHT: Final[Mapping[Operand, tuple[Row[Any, Any], ...]]] = {
 }
 """What a rollout needs, and has the right to, that moves what the GPU Operator does not bring: opened when one does."""
 
+SWITCHED: Final[tuple[Row[Any, Any], ...]] = (MAINTENANCES, MACHINE_POOLS)
+"""What the controller may see only where that was switched on: opened, and needed, by rollouts that name it."""
+
+
+def switched_by(spec: models.RolloutSpec) -> tuple[Row[Any, Any], ...]:
+    """Those of them that a rollout names."""
+    canary = spec.canary
+    has_pools = canary is not None and bool(canary.machine_config_pool or canary.pause_pools)
+    return (*((MAINTENANCES,) if spec.maintenance is not None else ()), *((MACHINE_POOLS,) if has_pools else ()))
+
+
 WORK: Final[tuple[Row[Any, Any], ...]] = (FINISHED_PODS, WAITING_PODS)
 """What a rollout looks at besides that has a budget of idle GPUs; opened when there is the first."""
 
 ATTRITION: Final[tuple[Row[Any, Any], ...]] = (POD_BUDGETS, TIMED_JOBS)
 """What it looks at besides, and has the right to, where nodes are taken when their jobs end; opened with the first."""
 
-CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, DEPLOYMENTS, *FOLLOWERS)
+CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, DEPLOYMENTS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

@@ -51,7 +51,7 @@ class Streams:
         self.era = 0
         """How often the cluster went back in time."""
         self._client = client
-        self._where = where
+        self.where = where
         self._tell_back = on_back
         self.tell_bug = on_bug
         self._streams: dict[Row[Any, Any], AnyStream] = {}
@@ -92,7 +92,7 @@ class Streams:
         if row not in self._streams:
             self._streams[row] = Stream(
                 row,
-                self._where,
+                self.where,
                 on_change=lambda before, after: self._take(row, before, after),
                 on_state=self.poke,
                 on_back=self._on_back,

@@ -7,6 +7,7 @@ all that it takes. Tests: tests/cli/test_audit_kept.py, tests/adapters/kube/test
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
@@ -25,5 +26,5 @@ async def keep(client: Client, namespace: str, name: str, report: Mapping[str, s
     except errors.NotFound:
         raise NowhereToKeep(
             f"There is no ConfigMap {namespace}/{name} to write the report into. "
-            f"`kubectl -n {namespace} create configmap {name}` makes it."
+            f"`kubectl -n {quote(namespace)} create configmap {quote(name)}` makes it."
         ) from None

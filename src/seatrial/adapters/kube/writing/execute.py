@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from shlex import quote
 from typing import Protocol, TypeAlias, assert_never
 
 from seatrial.adapters.kube.api import errors
@@ -32,7 +33,7 @@ from seatrial.adapters.kube.writing import workloads
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import Publish
-from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade
+from seatrial.core.actions.of_campaigns import EndProbe, MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade
 from seatrial.core.actions.on_nodes import (
     KUEUE,
     AskCheckpoint,
@@ -50,7 +51,7 @@ from seatrial.ports import ClusterAct, Outcome, Result
 
 Farewell: TypeAlias = Callable[[ReleaseRollout], Awaitable[None]]
 """Tells people what stays of a rollout, before it goes."""
-Campaigns: TypeAlias = Publish | SetAutoUpgrade | MakePool | RemovePool | PausePool
+Campaigns: TypeAlias = Publish | EndProbe | SetAutoUpgrade | MakePool | RemovePool | PausePool
 """What a campaign does in the cluster, outside of the nodes."""
 
 
@@ -197,7 +198,9 @@ class KubeCluster:
         outcome = _joined(action, noes)
         if not barred:
             return outcome
-        grant = f"grant it with `seatrial manifests rbac --checkpoint-namespace {barred}`, or checkpointNamespaces"
+        grant = (
+            f"grant it with `seatrial manifests rbac --checkpoint-namespace {quote(barred)}`, or checkpointNamespaces"
+        )
         return replace(
             outcome, detail=f"jobs in {barred} may not be asked to save their work; {grant}: {outcome.detail}"
         )
@@ -232,6 +235,10 @@ class KubeCluster:
         match action:
             case Publish():
                 return await self._publish(action)
+            case EndProbe(job=job):
+                namespace, _, name = job.partition("/")
+                await self._client.delete(f"{keys.jobs_path(namespace)}/{name}", with_dependents=True)
+                return done(action)
             case SetAutoUpgrade():
                 return await self._set_auto_upgrade(action)
             case MakePool():

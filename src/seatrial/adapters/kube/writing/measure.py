@@ -5,7 +5,7 @@ Tests: tests/adapters/kube/test_execute_campaign.py, tests/adapters/test_measure
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from seatrial.adapters.kube.api import errors
@@ -38,13 +38,15 @@ class JobMeasurer:
         home: str,
         level: Level,
         images: Collection[str],
+        limits: Mapping[str, str] = probes.LIMITS,
     ) -> None:
-        """`images` are how the names of images begin that gates may run; none lets them run any."""
+        """`images` are registries, paths or images that gates may run; none lets them run any."""
         self._client = client
         self._rollouts = rollouts
         self._home = home
         self._level = level
         self._images = tuple(images)
+        self._limits = dict(limits)
 
     async def measure(self, act: StartProbe, /) -> Outcome:
         return await tried(act, self._measure(act))
@@ -64,7 +66,9 @@ class JobMeasurer:
             # First, since a Job that is seen is not asked for again: cut off in between, all of this is done anew.
             for each in companions_of(act, uid, self._home, probes.owner_of(act.rollout, uid)):
                 await self._create(each.path, each.body)
-            await self._create(keys.jobs_path(self._home), probes.job_of(act, uid, level=self._level))
+            await self._create(
+                keys.jobs_path(self._home), probes.job_of(act, uid, level=self._level, limits=self._limits)
+            )
         except errors.NotFound as err:
             return failed(act, str(err))  # the namespace; looking again would not bring it
         return done(act)
@@ -72,7 +76,7 @@ class JobMeasurer:
     def _may_run(self, act: StartProbe) -> bool:
         """Whether the administrator lets the image be run; the one that is pulled before a driver starts is the
         driver's own, and no gate of a rollout has that name."""
-        return not self._images or act.gate.name == PREPULL or act.gate.image.startswith(self._images)
+        return not self._images or act.gate.name == PREPULL or act.gate.runs_one_of(self._images)
 
     async def _create(self, path: str, body: dict[str, Any]) -> None:
         try:

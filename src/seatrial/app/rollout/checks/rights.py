@@ -39,7 +39,7 @@ async def check(client: Client, outset: Outset, controller: Controller | None, n
         return Check(about=ABOUT, verdict=Verdict.UNKNOWN, why=f"what {who} may do was not answered: {err.what}")
     if denied:
         lacks = ", ".join(map(str, denied))
-        grant = "Grant it: `seatrial manifests rbac --canary`, or the chart"
+        grant = "Grant it: `seatrial manifests rbac --canary` (with its other switches), or the chart"
         why = f"the controller's account {who} may not {lacks}. {grant}"
         return Check(about=ABOUT, verdict=Verdict.FAILS, why=why)
     return Check(about=ABOUT, verdict=Verdict.OK, why=f"the controller's account {who} has all {len(needed)} it needs")

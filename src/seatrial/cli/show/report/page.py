@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
+from shlex import quote
 from typing import Any, Final
 
 from seatrial.cli.show.report import timeline
@@ -87,7 +88,7 @@ def _verdict(data: dict[str, Any]) -> str:
         f"<div><b{_unknown(value)}>{escape(value)}</b><span>{escape(name)}</span></div>"
         for value, name in _figures(data)
     )
-    code = f"Exit code {data['exitCode']} of `seatrial status {data['rollout']}`: {data['exitMeans']}."
+    code = f"Exit code {data['exitCode']} of `seatrial status {quote(data['rollout'])}`: {data['exitMeans']}."
     return (
         f'<section class="card verdict {data["outcome"]}"><strong>{escape(data["verdict"])}</strong>'
         f'<div class="figures">{cells}</div><p class="soft">{_marked(code)}</p></section>'
@@ -270,9 +271,8 @@ def _git(data: dict[str, Any]) -> str:
         return ""
     rows = [("where", each) for each in git["places"]]
     if git["commits"] is None:
-        rows.append(
-            ("commits", f"not in the status; `git log --grep 'Seatrial-Rollout: {data['rollout']}'` lists them")
-        )
+        grep = f"Seatrial-Rollout: {data['rollout']}"
+        rows.append(("commits", f"not in the status; `git log --grep {quote(grep)}` lists them"))
     else:
         rows += [(f"commit: {each['step']}", each["commit"]) for each in git["commits"]] or [("commits", "none")]
     rows += [(f"pull request: {each['step']}", f"{each['url']} ({each['state']})") for each in git["requests"] or ()]

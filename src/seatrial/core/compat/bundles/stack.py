@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
+from shlex import quote
 from typing import Any, Final
 
 from seatrial.core.compat.bundles.values import (
@@ -364,8 +365,8 @@ def _chart(asked: Asked, name: str, version: str, home: str) -> Chart:
         return Chart(name=name, version=local.version)
     if asked.is_offline:
         raise BundleRefused(
-            f"--charts has no chart {name}. Put its folder or its archive there, as `helm pull {name} "
-            f"--version {version} --repo {home}` fetches it."
+            f"--charts has no chart {name}. Put its folder or its archive there, as `helm pull {quote(name)} "
+            f"--version {quote(version)} --repo {quote(home)}` fetches it."
         )
     return Chart(name=name, version=version, repository=asked.charts or home)
 

@@ -1,7 +1,7 @@
 """Attested: what a person or a system is asked to say of a canary, and what was said.
 
-Law of this file: a word has an end. Who says it, and when, is what the one who wrote it down says; the policy that
-ships with the chart has the API server hold the name to whoever is signed in.
+Law of this file: a word has an end. Who says it, and when, is what its writer says; with the chart's policy the API
+server holds the name to the person who is signed in, and keeps other people's words.
 
 Tests: tests/core/test_attesting.py
 """

@@ -103,6 +103,10 @@ class Gate:
         """Whether a Job on the node answers it."""
         return bool(self.image)
 
+    def runs_one_of(self, prefixes: Iterable[str]) -> bool:
+        """Whether its image is below one of these: a whole registry, path or image, and not a name that begins so."""
+        return any(_is_below(self.image, prefix) for prefix in prefixes)
+
     @property
     def wants_gpus(self) -> bool:
         """Whether it takes GPUs of the node for itself."""
@@ -175,6 +179,8 @@ class Measurement:
     """What it said; for a failure the evidence, and for one that is pending why its pod is not let in."""
     figures: tuple[Figure, ...] = ()
     unmeasured: tuple[Unmeasured, ...] = ()
+    drivers: tuple[str, ...] = ()
+    """The driver that is loaded, by the report of each of its pods; an empty text where one does not say."""
     kept_out_of: str = ""
     """The namespace that does not let its pod in, where that is so."""
     gang: tuple[str, ...] = ()
@@ -205,3 +211,11 @@ class GateResult:
     def said(self) -> str:
         """The verdict, for people."""
         return "left out" if self.is_left_out else self.verdict.value
+
+
+def _is_below(image: str, prefix: str) -> bool:
+    if not image.startswith(prefix):
+        return False
+    rest = image[len(prefix) :]
+    # A colon begins a tag, or a port, which is another registry.
+    return not rest or prefix.endswith(("/", ":", "@")) or rest[0] in "/@" or (rest[0] == ":" and "/" not in rest)

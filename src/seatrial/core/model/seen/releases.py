@@ -3,17 +3,18 @@
     Release    what runs, by the chart's own Deployment; Helm's name for it, where Helm brought it
     Holder     a HelmRelease or an Application whose chart it is: another version there is another release
 
-Law of this file: an operator is known by the name of its chart, whoever deploys it. Tests: tests/core/test_releases.py
+Law of this file: an operator is known by the name of its chart, whoever deploys it; and only in places where no tenant
+writes, for anybody may give anything that name. Tests: tests/core/test_releases.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
-from seatrial.core.model.deployers import Mark
+from seatrial.core.model.deployers import HOMES, Mark
 
 CHARTS: Final[Mapping[Component, str]] = {
     Component.GPU_OPERATOR: "gpu-operator",
@@ -71,6 +72,8 @@ class Release:
     namespace: str = ""
     is_up: bool = True
     """Whether its Deployment runs that version, and no other any more."""
+    marks: tuple[Mark, ...] = ()
+    """What brings its Deployment into the cluster, by what is written on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +92,20 @@ class Holder:
     """What a campaign of ours noted on it when it last wrote a version there."""
     marks: tuple[Mark, ...] = ()
     """Who brings it into the cluster from a repository, by what is written on it."""
+
+
+def believed(
+    holders: Iterable[Holder], releases: Iterable[Release], is_of: Callable[[Component, str], bool]
+) -> tuple[Holder, ...]:
+    """The holders that count: in a namespace of the operator (`is_of`) or of the engine, or named by the Deployment.
+
+    `releases` are those of the operators' own namespaces, where no tenant writes labels.
+    """
+    named = {(each.component, f"{mark.kind}/{mark.namespace}/{mark.name}") for each in releases for mark in each.marks}
+    return tuple(
+        each
+        for each in holders
+        if (where := each.resource.split("/")[1]) in HOMES
+        or is_of(each.component, where)
+        or (each.component, each.resource) in named
+    )

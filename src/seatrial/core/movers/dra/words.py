@@ -18,6 +18,7 @@ from seatrial.core.movers.dra.values import (
     Why,
 )
 from seatrial.core.text import spans
+from seatrial.core.text.commands import filled
 from seatrial.core.text.names import a_few
 
 NOTHING: Final = "nothing"
@@ -84,7 +85,8 @@ def what_next(standing: Standing) -> str:
 
 
 def _filled(text: str, standing: Standing) -> str:
-    return text.format(node=standing.node, about=standing.about or UNNAMED, operators=spans.span(OPERATORS_SECONDS))
+    operators = spans.span(OPERATORS_SECONDS)
+    return filled(text, {"node": standing.node, "about": standing.about or UNNAMED, "operators": operators})
 
 
 def is_well(standing: Standing) -> bool:

@@ -19,6 +19,7 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.movers.pace.values import POLL_SECONDS, Gain, PaceMemory, Wait, WaitCode, WakeHold
 from seatrial.core.movers.pace.waking import DEAF_COUNT
+from seatrial.core.text.commands import filled
 
 SENTENCES: Final[Mapping[WaitCode, str]] = {
     WaitCode.TURN: "waits for its turn",
@@ -86,7 +87,7 @@ def _node_gain(name: str, gains: Iterable[Gain]) -> NodeGain:
 
 def why_waits(wait: Wait) -> str:
     """What a node waits for."""
-    sentence = SENTENCES[wait.code].format(node=wait.node)
+    sentence = filled(SENTENCES[wait.code], {"node": wait.node})
     if wait.code is WaitCode.LOOK:
         return f"{sentence}{_heard(wait.wake_count)}"
     if wait.wake_count >= DEAF_COUNT:

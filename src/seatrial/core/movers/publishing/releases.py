@@ -11,6 +11,8 @@ all. Tests: tests/core/test_releases.py
 
 from __future__ import annotations
 
+import shlex
+
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -171,7 +173,5 @@ def command_of(release: Release | None, component: Component, version: str) -> s
     name = release.name if release is not None and release.name else CHARTS[component]
     namespace = release.namespace if release is not None and release.namespace else CHARTS[component]
     wanted = styled(version, release.version if release is not None else "")
-    return (
-        f"helm upgrade {name} {source_of(release, component)} --namespace {namespace} --version {wanted} "
-        "--reset-then-reuse-values"
-    )
+    words = ("helm", "upgrade", name, source_of(release, component), "--namespace", namespace, "--version", wanted)
+    return shlex.join((*words, "--reset-then-reuse-values"))

@@ -6,6 +6,7 @@ Law of this file: nothing is moved and nothing is published here; people do, and
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -70,7 +71,7 @@ def due(view: View, asked: ByHand, version: str, names: Iterable[str]) -> Hold:
         version=version,
         before=", ".join(seen) or dict(view.record.baseline).get(asked.component.value, "") or "unknown",
         nodes=a_few(waiting, NODES_SHOWN),
-        names=" ".join(waiting[:NODES_SHOWN]),
+        names=shlex.join(waiting[:NODES_SHOWN]),
         silent=a_few(silent, NODES_SHOWN),
         instructions=asked.instructions,
         shown=SHOWN.get(asked.component, ""),
@@ -92,6 +93,6 @@ def going_back(view: View, asked: ByHand, version: str, names: tuple[str, ...]) 
         version=version,
         before=dict(view.record.baseline).get(asked.component.value, "") or "what was there before",
         nodes=a_few(names, NODES_SHOWN),
-        names=" ".join(names[:NODES_SHOWN]),
+        names=shlex.join(names[:NODES_SHOWN]),
         shown=SHOWN.get(asked.component, ""),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Final, TypeAlias
 
 from seatrial.core.model.instants import Instant
@@ -201,7 +202,7 @@ def _gone(pods: Iterable[PodSeen], what: str) -> Wait | None:
         what=what,
         why=f"waiting for {what} to leave: {names}",
         seconds=GONE_SECONDS,
-        next_step=f"See why with `kubectl describe pod -n {here[0].namespace} {here[0].name}`.",
+        next_step=f"See why with `kubectl describe pod -n {quote(here[0].namespace)} {quote(here[0].name)}`.",
     )
 
 

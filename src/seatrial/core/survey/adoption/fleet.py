@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from shlex import quote
 
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.seen.nodes import NodeSeen
@@ -75,7 +76,7 @@ def why_not(nodes: Mapping[str, NodeSeen], operator: OperatorFacts, rollouts: It
             return Refusal(
                 code=RefusalCode.OTHER_ROLLOUT,
                 text=f"GPURollout {each.name} has these nodes, and continues once the controller runs. "
-                f"See `seatrial status {each.name}`; `seatrial rollout abort {each.name}` undoes it.",
+                f"See `seatrial status {quote(each.name)}`; `seatrial rollout abort {quote(each.name)}` undoes it.",
             )
     return None
 
@@ -97,7 +98,8 @@ def why_not_beside(target: str, nodes: Mapping[str, NodeSeen], rollouts: Iterabl
             return Refusal(
                 code=RefusalCode.OTHER_ROLLOUT,
                 text=f"GPURollout {each.name} moves some of them to {each.target} and is not done. Delete it with "
-                f"`kubectl delete gpurollout {each.name}`: nothing is lost, since each node keeps its own record.",
+                f"`kubectl delete gpurollout {quote(each.name)}`: nothing is lost, since each node keeps "
+                "its own record.",
             )
     return None
 

@@ -14,6 +14,8 @@ Tests: tests/core/test_giving_back.py
 
 from __future__ import annotations
 
+from shlex import quote
+
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.node.phases import is_under_way
 
@@ -29,5 +31,7 @@ def why_kept(node: NodeSeen) -> str:
         return f"it is half-way ({record.phase}); `seatrial rollout adopt` takes it up"
     if record.is_cordon_ours and node.facts.is_cordoned:
         failed = f": {record.reason}" if record.phase is NodePhase.UPGRADE_FAILED and record.reason else ""
-        return f"we cordoned it, and its driver is not validated{failed}; `kubectl uncordon {node.name}` opens it"
+        return (
+            f"we cordoned it, and its driver is not validated{failed}; `kubectl uncordon {quote(node.name)}` opens it"
+        )
     return ""

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from shlex import quote
 from typing import Final
 
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen, RecordFault
@@ -58,7 +59,9 @@ def classify(node: NodeSeen, traces: Traces, wish: Wish) -> Adoption:
         return sight.adopted(Treatment.NOTHING, sight.with_cordon("it runs the target"))
     if node.facts.is_skipped and not node.facts.skipped_by:
         again = " and adopt again" if sight.is_begun else ""
-        return sight.left(f"somebody marked it skip; `seatrial node unskip {node.name}`{again} lets it be upgraded")
+        return sight.left(
+            f"somebody marked it skip; `seatrial node unskip {quote(node.name)}`{again} lets it be upgraded"
+        )
     if node.facts.owner_conflict:
         return sight.left(f"it is unclear which NVIDIADriver it belongs to: {node.facts.owner_conflict}")
     return _taken_up(sight) if sight.is_begun else _not_begun(sight)

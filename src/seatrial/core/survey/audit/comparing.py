@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat.matrix import Component, Entry, Value
@@ -104,19 +105,20 @@ def _drifts(
             evidence=(*dict.fromkeys(evidence_of_all), *((str(wanted.span),) if wanted.span.file else ())),
             nodes=tuple(name for name in names if name),
             next_step=f"{_look(part, names[0], wanted)}; where the cluster is right, "
-            f"`seatrial matrix set {key} {part.value} {shown} {file}` corrects the matrix.",
+            f"`seatrial matrix set {quote(key)} {part.value} {quote(shown)} {quote(file)}` corrects the matrix.",
         )
 
 
 def _look(part: Component, node: str, wanted: Value) -> str:
     """Where to look for why it is not what it is meant to be."""
     if part is Component.OPENSHIFT:
-        return f"`oc adm upgrade --to {wanted.text}` is the way there"
+        return f"`oc adm upgrade --to {quote(wanted.text)}` is the way there"
     if part in ONCE:
-        return f"`seatrial facts search {wanted.text}` says what the other release ships; change it where you deploy it"
+        search = f"`seatrial facts search {quote(wanted.text)}`"
+        return f"{search} says what the other release ships; change it where you deploy it"
     if part is Component.GPU_DRIVER:
-        return f"`seatrial why {node}` says what the node waits for"
-    return f"`seatrial node get {node}` shows the node"
+        return f"`seatrial why {quote(node)}` says what the node waits for"
+    return f"`seatrial node get {quote(node)}` shows the node"
 
 
 def _can_be_written(found: str) -> bool:
@@ -217,6 +219,6 @@ def _mixed(
         message=f"{part.value} is mixed over the nodes with {like}: {counted}; {most}.{because}{among}",
         evidence=tuple(dict.fromkeys(evidence)),
         nodes=tuple(sorted(node.name for node in outliers)),
-        next_step=f"`seatrial why {first}` says what the node waits for; `seatrial audit --file MATRIX --entry ENTRY` "
-        "says which of them is right.",
+        next_step=f"`seatrial why {quote(first)}` says what the node waits for; "
+        "`seatrial audit --file MATRIX --entry ENTRY` says which of them is right.",
     )

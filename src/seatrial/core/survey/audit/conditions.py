@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
@@ -43,7 +44,7 @@ def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
             nodes=_names(nodes),
             since=_first(_driver_start(node) for node in nodes),
             next_step="`kubectl delete pods -A -l app=gpu-feature-discovery "
-            f"--field-selector spec.nodeName={nodes[0].name}` makes it look again.",
+            f"--field-selector spec.nodeName={quote(nodes[0].name)}` makes it look again.",
         )
 
 
@@ -66,8 +67,8 @@ def leaked_drivers(observed: Observed) -> Iterator[AuditFinding]:
             evidence=(of_operands.DRIVER_LABEL, "image of nvidia-driver-ctr"),
             nodes=_names(nodes),
             since=_first(_driver_start(node) for node in nodes),
-            next_step=f"`seatrial node get {nodes[0].name}` shows what still holds GPUs there; when that is gone, "
-            "deleting the driver pod loads the other one.",
+            next_step=f"`seatrial node get {quote(nodes[0].name)}` shows what still holds GPUs there; when that is "
+            "gone, deleting the driver pod loads the other one.",
         )
 
 
@@ -110,7 +111,7 @@ def half_done(observed: Observed) -> Iterator[AuditFinding]:
                 f"Node label {'nvidia.com' if who == NVIDIAS else 'seatrial.dev'}/gpu-driver-upgrade-state={state}",
             ),
             nodes=_names(nodes),
-            next_step=f"`seatrial why {nodes[0].name}` says what it waits for; if nothing is working on it, "
+            next_step=f"`seatrial why {quote(nodes[0].name)}` says what it waits for; if nothing is working on it, "
             "`seatrial rollout adopt --dry-run` shows how to finish or undo it.",
         )
 
@@ -132,8 +133,8 @@ def foreign_cordons(observed: Observed) -> Iterator[AuditFinding]:
             evidence=("Node spec.unschedulable", *((f"managedFields: {by}",) if by else ())),
             nodes=_names(nodes),
             since=_first(node.around.node.cordoned_at for node in nodes),
-            next_step=f"`kubectl describe node {nodes[0].name}` shows what is wrong there; when nothing is, "
-            f"`kubectl uncordon {nodes[0].name}`.",
+            next_step=f"`kubectl describe node {quote(nodes[0].name)}` shows what is wrong there; when nothing is, "
+            f"`kubectl uncordon {quote(nodes[0].name)}`.",
         )
 
 
@@ -158,8 +159,8 @@ def pending(observed: Observed) -> Iterator[AuditFinding]:
             "restart of such a pod, whatever the cause, brings the other one.",
             evidence=(f"DaemonSet {owner.namespace}/{owner.name} spec.template, container {name}", f"image of {name}"),
             nodes=_names(nodes),
-            next_step=f"`seatrial why {nodes[0].name}` says whether a rollout will reach it; "
-            f"`kubectl -n {owner.namespace} rollout history daemonset {owner.name}` shows what changed.",
+            next_step=f"`seatrial why {quote(nodes[0].name)}` says whether a rollout will reach it; "
+            f"`kubectl -n {quote(owner.namespace)} rollout history daemonset {quote(owner.name)}` shows what changed.",
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat.facts import Facts
@@ -56,7 +57,7 @@ def incompatibilities(
             message=f"{finding.rule}: {finding.message}",
             evidence=finding.sources,
             nodes=tuple(sorted(about)),
-            next_step=f"{finding.next_step} `seatrial check --explain {finding.rule}` says more.".strip(),
+            next_step=f"{finding.next_step} `seatrial check --explain {quote(finding.rule)}` says more.".strip(),
         )
 
 

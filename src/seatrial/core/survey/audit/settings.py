@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
@@ -43,9 +44,10 @@ def paused_pools(observed: Observed) -> Iterator[AuditFinding]:
             f"{f' by rollout {pool.paused_by}' if pool.paused_by else ''}: "
             f"{number_of(pool.machine_count, 'node gets', 'nodes get')} no new kernel and no new certificates.",
             evidence=(f"MachineConfigPool {pool.name} spec.paused",),
-            next_step=f"`seatrial status --rollout {pool.paused_by}` says when it is resumed."
+            next_step=f"`seatrial status --rollout {quote(pool.paused_by)}` says when it is resumed."
             if pool.paused_by
-            else f"`oc patch machineconfigpool {pool.name} --type merge -p '{resume}'` resumes it, and reboots nodes.",
+            else f"`oc patch machineconfigpool {quote(pool.name)} --type merge -p {quote(resume)}` "
+            "resumes it, and reboots nodes.",
         )
 
 
@@ -62,8 +64,8 @@ def self_rolling(observed: Observed) -> Iterator[AuditFinding]:
             message=f"DaemonSet {found.namespace}/{found.name} replaces driver pods on its own: a change of its "
             "template takes GPUs or networks away from running pods, node after node.",
             evidence=(f"DaemonSet {found.namespace}/{found.name} spec.updateStrategy.type={found.strategy}",),
-            next_step=f"`kubectl -n {found.namespace} patch daemonset {found.name} --type merge -p '{patch}'`, unless "
-            "something writes it again: then correct that.",
+            next_step=f"`kubectl -n {quote(found.namespace)} patch daemonset {quote(found.name)} "
+            f"--type merge -p {quote(patch)}`, unless something writes it again: then correct that.",
         )
 
 
@@ -81,7 +83,8 @@ def moving_channels(observed: Observed) -> Iterator[AuditFinding]:
             "skips those "
             "between.",
             evidence=(f"Subscription {found.namespace}/{found.name} spec.channel, spec.installPlanApproval",),
-            next_step=f"`oc -n {found.namespace} patch subscription {found.name} --type merge -p '{patch}'`.",
+            next_step=f"`oc -n {quote(found.namespace)} patch subscription {quote(found.name)} "
+            f"--type merge -p {quote(patch)}`.",
         )
 
 

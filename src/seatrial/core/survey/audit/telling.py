@@ -6,8 +6,10 @@ tests/core/test_audit_findings.py
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import Final
 
 from seatrial.core.compat.matrix import COMPONENTS, Component, Entry
@@ -70,13 +72,15 @@ def _of_gap(observed: Observed, gap: Gap) -> AuditFinding:
     ]
     so = f"; so {a_few(parts, 5)} cannot be told" if parts else ""
     if gap.why is Why.FORBIDDEN:
-        why, next_step = f"We may not {gap.right}", f"`kubectl auth can-i {gap.right} -A` has to say yes: grant it by"
+        why, next_step = (
+            f"We may not {gap.right}",
+            f"`kubectl auth can-i {shlex.join(gap.right.split())} -A` has to say yes: grant it by",
+        )
         next_step += " the ClusterRole of docs/how-to/audit.md."
     else:
         why = f"The API server did not {gap.right}{f': {gap.said}' if gap.said else ''}"
-        next_step = (
-            f"`kubectl get {gap.right.removeprefix('list ')} -A` shows whether it answers now; then run this again."
-        )
+        asked = f"`kubectl get {quote(gap.right.removeprefix('list '))} -A`"
+        next_step = f"{asked} shows whether it answers now; then run this again."
     return AuditFinding(
         kind=FindingKind.NOT_OBSERVABLE,
         message=f"{why}, which would show {BESIDES[gap.source]}{so}.",
@@ -101,7 +105,7 @@ def _of_component(observed: Observed, part: Component, *, is_named: bool) -> Ite
             nodes=tuple(name for name in names if name),
             next_step=AT_WORK.get(
                 part,
-                f"`seatrial rollout observed {part.value} VERSION {first}` notes on the node what people know.",
+                f"`seatrial rollout observed {part.value} VERSION {quote(first)}` notes on the node what people know.",
             ),
         )
 

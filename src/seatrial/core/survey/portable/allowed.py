@@ -80,10 +80,10 @@ FIELDS: Final = ("f:spec", "f:driver", "f:version", "f:unschedulable", "f:upgrad
 _CHOOSERS: Final = frozenset({"nodeSelector", "selector", "matchLabels"})
 _CHOOSING_TEXTS: Final = frozenset({"podSelector", "label"})
 _MAPS: Final = frozenset({"labels", *_CHOOSERS})
-_AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "requests"})
+AMOUNTS: Final = frozenset({"allocatable", "capacity", "limits", "requests"})
 _ARGUMENTS: Final = frozenset({"command", "args"})
 _ADDRESSES: Final = frozenset({"url", "webhook"})
-_TEXTS: Final = frozenset(
+TEXTS: Final = frozenset(
     {
         "abort",
         "asks",
@@ -145,7 +145,7 @@ class Allowed:
             return {name: self._value(value) for name, value in found.items() if self.label(name)}
         if key == "annotations":
             return {name: self._annotation(name, value) for name, value in found.items() if self.annotation(name)}
-        if key in _AMOUNTS:
+        if key in AMOUNTS:
             return {name: value for name, value in found.items() if name.startswith(RESOURCE_PREFIX)}
         if key == "fieldsV1" or key in FIELDS:
             return {name: self.told(value, name) for name, value in found.items() if name in FIELDS}
@@ -163,7 +163,7 @@ class Allowed:
             return _place(text)
         if key in _TITLES:
             return text[:_TITLE_MAX]
-        return text if key not in _TEXTS and _is_name(text) else self.words.told(text)
+        return text if key not in TEXTS and _is_name(text) else self.words.told(text)
 
     def _value(self, value: Any) -> Any:
         return value if isinstance(value, str) and len(value) <= _NAME_MAX else LEFT_OUT
@@ -215,24 +215,29 @@ def _place(address: str) -> str:
 
 def chosen_by(objects: Iterable[Any]) -> frozenset[str]:
     """The keys of labels that selectors in these objects name."""
-    return frozenset(key for each in objects for key in _keys_of(each))
+    return frozenset(key for each in objects for key, _ in _terms_of(each))
 
 
-def _keys_of(value: Any) -> Iterator[str]:
+def chosen_values(objects: Iterable[Any]) -> frozenset[str]:
+    """The values of labels that they name."""
+    return frozenset(value for each in objects for _, values in _terms_of(each) for value in values)
+
+
+def _terms_of(value: Any) -> Iterator[tuple[str, Iterable[str]]]:
     if isinstance(value, dict):
         for name, inner in value.items():
             if name in _CHOOSERS and isinstance(inner, dict):
-                yield from inner
+                yield from ((key, (wanted,) if isinstance(wanted, str) else ()) for key, wanted in inner.items())
             elif name in _CHOOSING_TEXTS and isinstance(inner, str):
                 yield from _named(inner)
-            yield from _keys_of(inner)
+            yield from _terms_of(inner)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _keys_of(each)
+            yield from _terms_of(each)
 
 
-def _named(text: str) -> Iterator[str]:
+def _named(text: str) -> Iterator[tuple[str, Iterable[str]]]:
     try:
-        yield from (term.key for term in Selector.parse(text).terms)
+        yield from ((term.key, term.values) for term in Selector.parse(text).terms)
     except ValueError:
         return

@@ -2,7 +2,7 @@
 
     gpu-a17.corp.example              ─▶  node-0017                      in order, so that who comes first stays first
     llm-training                      ─▶  namespace-02                   those of the stack and of Kubernetes stay
-    registry.corp:5000/team/llm:rc1   ─▶  registry-1.example/image-3:rc1 of the stack's images the last name stays
+    registry.corp:5000/team/llm:rc1   ─▶  registry-1.example/image-3     of the stack's images last name and tag stay
     llama-worker-0                    ─▶  tenant-00017                   and the claims and owners of such pods
 
 Law of this file: one name becomes one name, wherever it stands: two objects that named each other still do. Tests:
@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from seatrial.core.survey.portable.words import LEFT_OUT
 
 PUBLIC: Final = frozenset(
     {
@@ -30,17 +32,19 @@ PUBLIC: Final = frozenset(
     }
 )
 """Registries that everybody has."""
-SHARED: Final = re.compile(
-    r"default|kube-.*|openshift(?:-.*)?|.*gpu-operator|.*network-operator|node-feature-discovery|.*nvidia.*|seatrial.*"
-    r"|cert-manager|monitoring|argocd|flux-system"
+STACK: Final = re.compile(
+    r"kube-(?:system|public|node-lease)|openshift-.*|gpu-operator(?:-resources)?|network-operator|node-feature-discovery"
+    r"|nvidia-(?:gpu-operator|network-operator|dra-driver(?:-gpu)?|device-plugin)|dra-driver-nvidia-gpu|seatrial(?:-gates)?"
 )
+"""Namespaces that no tenant writes into; whatever is in another is taken for a tenant's."""
+SHARED: Final = re.compile(rf"{STACK.pattern}|argocd|cert-manager|default|flux-system|monitoring|openshift")
 """Namespaces that everybody has: who reads the file looks for them."""
 OPERATORS: Final = "gpu-operator"
 """What the operator's namespace is called where it has a name of its own."""
 
-_NODES: Final = "/nodes"
+NODES: Final = "/nodes"
 _IMAGE: Final = "image"
-_LABELS: Final = frozenset({"labels", "nodeSelector", "selector", "annotations"})
+MAPS: Final = frozenset({"labels", "nodeSelector", "selector", "matchLabels", "annotations"})
 _PIECE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _HAS_PLACE: Final = re.compile(r"[-.0-9]")
@@ -61,23 +65,30 @@ class Renaming:
     repositories: Mapping[str, str]
     """Images of tenants."""
 
+    @property
+    def new(self) -> tuple[str, ...]:
+        """All new names."""
+        return tuple(
+            name for each in (self.nodes, self.names, self.registries, self.repositories) for name in each.values()
+        )
+
     # ── an object ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def told(self, value: Any, key: str = "") -> Any:
         """A value under the new names; `key` is what it stands under."""
         match value:
             case dict():
-                inside = key if key in _LABELS else ""
+                inside = key if key in MAPS else ""
                 return {self._key(name, key): self.told(each, inside or name) for name, each in value.items()}
             case list() | tuple():
                 return [self.told(each, key) for each in value]
             case str():
-                return self.image(value) if key == _IMAGE else self.text(value, is_label=key in _LABELS)
+                return self.image(value) if key == _IMAGE else self.text(value, is_label=key in MAPS)
             case _:
                 return value
 
     def _key(self, name: str, inside: str) -> str:
-        return name if inside in _LABELS else self.nodes.get(name, name)
+        return name if inside in MAPS else self.nodes.get(name, name)
 
     def text(self, text: str, *, is_label: bool = False) -> str:
         """A text under the new names. A label's value names nodes; it is no namespace, whatever it says."""
@@ -100,6 +111,11 @@ class Renaming:
         inner = self.repositories.get(path, inner)
         return f"{self.registries.get(host, host)}/{inner}{mark}{rest}"
 
+    def bare(self, image: str) -> str:
+        """The same of a tenant's image, whose tag is the tenant's word too."""
+        path, _, _ = _parted(self.image(image))
+        return path if _path_of(image) in self.repositories else LEFT_OUT
+
     def _token(self, token: str, is_label: bool) -> str:
         if token in self.nodes:
             return self.nodes[token]
@@ -121,6 +137,12 @@ class Renaming:
         return token
 
 
+def is_tenants(found: Mapping[str, Any], operators_namespace: str) -> bool:
+    """Whether an object is a tenant's, as far as its namespace tells."""
+    namespace = str(_meta(found).get("namespace") or "")
+    return bool(namespace) and namespace != operators_namespace and not STACK.fullmatch(namespace)
+
+
 # ── which names there are ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -130,8 +152,8 @@ def renaming_of(lists: Lists, operators_namespace: str) -> Renaming:
     inside = [each for path, found in lists.items() if not _is_nodes(path) for each in found]
     namespaces = sorted({_meta(each).get("namespace", "") for each in inside} - {"", operators_namespace})
     renamed = _numbered([each for each in namespaces if not SHARED.fullmatch(each)], "namespace")
-    tenants = [each for each in inside if _meta(each).get("namespace") in renamed]
-    stacks = [each for each in inside if _meta(each).get("namespace") not in renamed]
+    tenants = [each for each in inside if is_tenants(each, operators_namespace)]
+    stacks = [each for each in inside if not is_tenants(each, operators_namespace)]
     if not SHARED.fullmatch(operators_namespace):
         renamed[operators_namespace] = OPERATORS
     found = [*_images(stacks), *_images(tenants)]
@@ -170,7 +192,7 @@ def _meta(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_nodes(path: str) -> bool:
-    return path.endswith(_NODES)
+    return path.endswith(NODES)
 
 
 def _names(found: Mapping[str, Any]) -> Iterator[str]:

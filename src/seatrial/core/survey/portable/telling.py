@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from seatrial.core.survey.portable.allowed import Allowed, chosen_by
-from seatrial.core.survey.portable.recorded import LogOf, Recorded, Refused
-from seatrial.core.survey.portable.renaming import Renaming, renaming_of
+from seatrial.core.survey.portable.allowed import TEXTS, Allowed, chosen_by, chosen_values
+from seatrial.core.survey.portable.recorded import LogOf, Recorded
+from seatrial.core.survey.portable.renaming import NODES, Renaming, is_tenants, renaming_of
+from seatrial.core.survey.portable.tenants import Tenants, node_labels
 from seatrial.core.survey.portable.words import Words
 
 CHOOSERS: Final = ("/gpurollouts", "/clusterpolicies", "/nvidiadrivers", "/controllerrevisions")
@@ -35,20 +36,53 @@ def told(found: Recorded, vocabulary: Iterable[str]) -> Recorded:
     )
 
 
-def renamed(found: Recorded) -> Recorded:
-    """Under other names."""
+def renamed(found: Recorded, vocabulary: Iterable[str]) -> Recorded:
+    """Under other names, and of tenants nothing that they chose."""
     names = renaming_of(found.lists, found.namespace)
+    objects = [each for listed in found.lists.values() for each in listed]
+    stacks = [each for each in objects if not is_tenants(each, found.namespace)]
+    words = Words(vocabulary, (*_names(stacks), *names.new))
+    choosing = [each for path, listed in found.lists.items() if path.endswith(CHOOSERS) for each in listed]
+    keys, values = node_labels(each for path, listed in found.lists.items() if path.endswith(NODES) for each in listed)
+    tenants = Tenants(
+        names=names, words=words, keys=keys | chosen_by(choosing), values=values | chosen_values(choosing)
+    )
+
+    def anew(each: Mapping[str, Any]) -> Mapping[str, Any]:
+        found_anew: Mapping[str, Any] = (
+            tenants.told(each) if is_tenants(each, found.namespace) else _again(names.told(each), words)
+        )
+        return found_anew
+
+    def said(each: str) -> str:
+        return words.told(names.text(each))
+
     return replace(
         found,
         is_anonymous=True,
         namespace=names.text(found.namespace),
-        lists={_path(path, names): [names.told(each) for each in listed] for path, listed in found.lists.items()},
-        refused={_path(path, names): _refused(each, names) for path, each in found.refused.items()},
+        lists={_path(path, names): [anew(each) for each in listed] for path, listed in found.lists.items()},
+        refused={_path(path, names): replace(each, said=said(each.said)) for path, each in found.refused.items()},
         logs={
-            _log(whose, names): names.text(each) if isinstance(each, str) else _refused(each, names)
+            _log(whose, tenants, found.namespace): said(each)
+            if isinstance(each, str)
+            else replace(each, said=said(each.said))
             for whose, each in found.logs.items()
         },
     )
+
+
+def _again(value: Any, words: Words, key: str = "") -> Any:
+    """What the stack says, without the words that were known only as those of tenants."""
+    match value:
+        case dict():
+            return {name: _again(each, words, name) for name, each in value.items()}
+        case list() | tuple():
+            return [_again(each, words, key) for each in value]
+        case str() if key in TEXTS:
+            return words.told(value)
+        case _:
+            return value
 
 
 def _names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -69,9 +103,9 @@ def _path(path: str, names: Renaming) -> str:
     return f"{before}{inside}{names.text(namespace)}/{resource}" if inside else path
 
 
-def _refused(each: Refused, names: Renaming) -> Refused:
-    return replace(each, said=names.text(each.said))
-
-
-def _log(whose: LogOf, names: Renaming) -> LogOf:
-    return replace(whose, namespace=names.text(whose.namespace), pod=names.text(whose.pod))
+def _log(whose: LogOf, tenants: Tenants, operators_namespace: str) -> LogOf:
+    is_theirs = is_tenants({"metadata": {"namespace": whose.namespace}}, operators_namespace)
+    namespace = tenants.names.text(whose.namespace)
+    if not is_theirs:
+        return replace(whose, namespace=namespace, pod=tenants.names.text(whose.pod))
+    return replace(whose, namespace=namespace, pod=tenants.name(whose.pod), container=tenants.name(whose.container))

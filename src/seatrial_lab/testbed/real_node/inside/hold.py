@@ -110,7 +110,7 @@ def _make_group(mount: str, name: str) -> Path:
     for each in (group, group / "programs"):
         each.mkdir()
         for limit in ("cpuset.cpus", "cpuset.mems"):  # in the first version nobody may join before these are set
-            if (each.parent / limit).exists():
+            if (each / limit).exists():  # in the second a group has them only where its parent hands them out
                 (each / limit).write_text((each.parent / limit).read_text(encoding="ascii"), encoding="ascii")
     _join(group)
     return group

@@ -20,9 +20,11 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject
 from seatrial.adapters.kube.shapes.gitops_models import Release as History
 from seatrial.adapters.kube.shapes.models import Condition, ManagedMeta
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.deployers import Follower, Stop, marks_of
 from seatrial.core.model.seen.releases import CHARTS, NAMES, Holder, Release, operator_of
 from seatrial.core.text import foreign
+from seatrial.core.text.names import dns
 
 SKIP: Final = "argocd.argoproj.io/skip-reconcile"
 SYNCED: Final = "Synced"
@@ -185,6 +187,11 @@ class ReleaseItem:
     metadata: Meta
     facts: Release | None
 
+    @property
+    def place(self) -> tuple[Component | None, str]:
+        """Whose it says it is, and where it is."""
+        return self.facts.component if self.facts is not None else None, self.metadata.namespace
+
 
 def release_item(item: OperatorDeployment) -> ReleaseItem:
     """Keep which release a Deployment is of."""
@@ -195,9 +202,10 @@ def release_item(item: OperatorDeployment) -> ReleaseItem:
             component=component,
             version=foreign.line(_version_of(meta.labels)),
             chart="" if meta.labels.get(NAME, "") == CHARTS[component] else foreign.line(meta.labels.get(NAME, "")),
-            name=foreign.line(meta.annotations.get(RELEASE_NAME, "")),
-            namespace=foreign.line(meta.annotations.get(RELEASE_NAMESPACE, "") or meta.namespace),
+            name=dns(meta.annotations.get(RELEASE_NAME, "")),
+            namespace=dns(meta.annotations.get(RELEASE_NAMESPACE, "")) or meta.namespace,
             is_up=item.is_rolled_out,
+            marks=marks_of(meta.labels, meta.annotations),
         )
         if component is not None
         else None

@@ -18,6 +18,7 @@ from seatrial.adapters.kube.reading.items import Meta, meta_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Csv, InstallPlan, OperatorDeployment
 from seatrial.adapters.kube.shapes.gitops_models import Subscription as SubscriptionObject
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.releases import Release
 from seatrial.core.model.seen.subscriptions import PACKAGES, PLAN_KIND, Plan, Subscription, package_in
 from seatrial.core.text import foreign
@@ -39,6 +40,10 @@ class SubscriptionItem:
     metadata: Meta
     facts: Subscription
     plan: str
+
+    @property
+    def place(self) -> tuple[Component, str]:
+        return self.facts.component, self.metadata.namespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,10 @@ class OwnedItem:
     metadata: Meta
     csv: str
     is_rolled_out: bool
+
+    @property
+    def place(self) -> tuple[Component, str]:
+        return PACKAGES[package_in(self.csv)], self.metadata.namespace
 
 
 def subscription_item(item: SubscriptionObject) -> SubscriptionItem | None:

@@ -7,12 +7,15 @@ tests/adapters/kube/test_release_items.py, test_olm_items.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.reading import operator_items, table
 from seatrial.adapters.kube.reading.followers import olm
-from seatrial.adapters.kube.streams.row import Row
+from seatrial.adapters.kube.reading.followers.places import is_place_of
+from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.releases import believed
 
 ROWS: Final[tuple[Row[Any, Any], ...]] = (table.DEPLOYMENTS, table.APPLICATIONS, table.HELM_RELEASES, *table.OLM)
 """All that is read of releases."""
@@ -20,14 +23,14 @@ Found: TypeAlias = Callable[[Row[Any, Any]], Iterable[Any]]
 """What is seen of a row."""
 
 
-def with_releases(operator: OperatorFacts, found: Found) -> OperatorFacts:
+def with_releases(operator: OperatorFacts, found: Found, where: Where) -> OperatorFacts:
     """The operator with the releases that run, and what says which are wanted."""
     csvs = tuple(found(table.CSVS))
-    released = (item.facts for item in found(table.DEPLOYMENTS) if item.facts is not None)
+    released = tuple(item.facts for item in found(table.DEPLOYMENTS) if item.facts is not None)
     held = (item.holder for row in (table.APPLICATIONS, table.HELM_RELEASES) for item in found(row) if item.holder)
     return operator_items.with_releases(
         operator,
         (*released, *olm.releases_of(found(table.OWNED_DEPLOYMENTS), csvs)),
-        held,
+        believed(held, released, partial(is_place_of, where)),
         olm.subscriptions_of(found(table.SUBSCRIPTIONS), found(table.INSTALL_PLANS), csvs),
     )

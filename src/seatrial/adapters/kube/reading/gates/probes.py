@@ -33,6 +33,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final
 
 from seatrial.adapters.kube.reading.gates import companions, gangs
@@ -70,6 +71,9 @@ CONFINED: Final[Mapping[str, Any]] = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """What every gate is held to, whatever its namespace lets in: images of anybody's run here, as root where they like."""
+LIMITS: Final[Mapping[str, str]] = MappingProxyType({"memory": "64Gi", "ephemeral-storage": "64Gi"})
+"""What a gate may take of its node besides GPUs. It requests none of it, or a busy node would not start it. CPU time is
+not limited: whoever requests none gets the least, and a gate that is throttled measures that."""
 _NAME_MAX: Final = 63
 _LABEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _FAILING: Final = ("Failed", "FailureTarget")
@@ -111,7 +115,9 @@ def name_of(action: StartProbe, owner_uid: str) -> str:
     return f"gate-{_slug(action.gate.name, room)}-{_slug(action.node, room)}{end}"
 
 
-def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
+def job_of(
+    action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE, limits: Mapping[str, str] = LIMITS
+) -> dict[str, Any]:
     """The Job that measures a gate on one node."""
     said = {
         keys.GATE_KEY: action.gate.name,
@@ -123,7 +129,7 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
     said |= {keys.GANG_KEY: ",".join(action.gang)} if action.gang else {}
     limit_seconds = max(1, math.ceil(action.gate.timeout_seconds))
     name = name_of(action, owner_uid)
-    pod = _pod_of(action, owner_uid, limit_seconds, level)
+    pod = _pod_of(action, owner_uid, limit_seconds, level, limits)
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -162,7 +168,9 @@ def job_alone(action: StartProbe, token: str, *, level: Level = Level.BASELINE) 
     return job
 
 
-def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> dict[str, Any]:
+def _pod_of(
+    action: StartProbe, uid: str, limit_seconds: int, level: Level, limits: Mapping[str, str]
+) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": CONTAINER,
         "image": action.gate.image,
@@ -172,13 +180,15 @@ def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> d
     if command or action.gate.command:
         # With a payload of ours what stands in `command` are further options of it.
         container["command"] = [*command, *action.gate.command]
+    resources: dict[str, Any] = {"limits": dict(limits), "requests": dict.fromkeys(limits, "0")}
+    container["resources"] = resources
     claims: list[dict[str, str]] = []
     if action.by_claim:
         name = companions.claim_name(action.gate.gpus, uid)
         claims.append({"name": companions.CLAIM, "resourceClaimTemplateName": name})
-        container["resources"] = {"claims": [{"name": companions.CLAIM}]}
+        resources["claims"] = [{"name": companions.CLAIM}]
     elif action.gate.gpus:
-        container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
+        resources["limits"][GPU_RESOURCE] = str(action.gate.gpus)
     container["securityContext"] = dict(CONFINED) | (_restricted(action) if level is Level.RESTRICTED else {})
     # A term for each, since the API server takes one name in each of them; any term is enough.
     here = [
@@ -299,6 +309,7 @@ def measurement_of(
     if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
     report = _report(pod for pod in told if not pod.index)  # of a gang the first one's: it stands for all
+    drivers = tuple(pod.report.driver if isinstance(pod.report, GateReport) else "" for pod in told)
     is_pending = verdict is GateVerdict.PENDING
     stuck = next((pod for pod in told if pod.is_stuck and not pod.is_unfit), None) if is_pending else None
     shown = stuck or next(iter(told), None)
@@ -311,6 +322,7 @@ def measurement_of(
         detail=detail[:DETAIL_MAX],
         figures=report.measured if report is not None else (),
         unmeasured=report.unknown if report is not None else (),
+        drivers=drivers if any(drivers) else (),
         kept_out_of=probe.metadata.namespace if is_pending and detail else "",
         gang=probe.gang,
         job=f"{probe.metadata.namespace}/{probe.metadata.name}" if is_pending else "",

@@ -1,6 +1,7 @@
 """A gate's report: the JSON document that its container leaves as termination message, read with suspicion.
 
-    {"measured": [{"name": "matrix-bf16", "value": 668.2, "unit": "TFLOP/s", "gpu": "GPU-…", "under": {…}}],
+    {"driver": "580.105.08",
+     "measured": [{"name": "matrix-bf16", "value": 668.2, "unit": "TFLOP/s", "gpu": "GPU-…", "under": {…}}],
      "broken":   [{"name": "cuda-init", "why": "…", "gpu": "…"}],
      "unknown":  [{"name": "peer-access", "why": "…"}]}
 
@@ -44,6 +45,8 @@ class GateReport:
     broken: tuple[Unmeasured, ...] = ()
     """What does not work, and why."""
     unknown: tuple[Unmeasured, ...] = ()
+    driver: str = ""
+    """The driver that is loaded, by NVML."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,7 @@ class _Document(msgspec.Struct, frozen=True):
     measured: tuple[_Measured, ...] = ()
     broken: tuple[_Told, ...] = ()
     unknown: tuple[_Told, ...] = ()
+    driver: str = ""
 
 
 def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None:
@@ -88,7 +92,7 @@ def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None
     except msgspec.DecodeError as err:
         return Unreadable(why=_TOO_LONG if is_full else foreign.line(f"its result cannot be read: {err}", TEXT_MAX))
     entries = len(found.measured) + len(found.broken) + len(found.unknown)
-    if not entries:
+    if not entries and not found.driver:
         return Unreadable(why="its result has neither measured nor broken nor unknown in it")
     if entries > ENTRIES_MAX:
         return Unreadable(why=f"its result has {entries} entries; {ENTRIES_MAX} are read at most")
@@ -96,6 +100,7 @@ def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None
         measured=tuple(_figure(each, node, at) for each in found.measured),
         broken=tuple(_told(each, node) for each in found.broken),
         unknown=tuple(_told(each, node) for each in found.unknown),
+        driver=foreign.line(found.driver, NAME_MAX),
     )
 
 

@@ -1,0 +1,270 @@
+"""Whose word counts, by a real API server with the chart's policies: approvers, authors, administrators, engines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
+from tests.chart.charts import NAMESPACE
+from tests.chart.planes import a_rollout, as_account, charted
+
+pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
+
+NAME = "spoken"
+AT = {"at": "2026-03-27T15:30:00Z"}
+SIGNED = {"name": "signed", "attest": {"asks": "the tenants are content"}}
+ENGINES = {"flux-system": "kustomize-controller", "argocd": "argocd-application-controller"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody with a ServiceAccount and one role."""
+
+    plane: ControlPlane
+    name: str
+    home: str = "people"
+
+    @property
+    def user(self) -> str:
+        return f"system:serviceaccount:{self.home}:{self.name}"
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        return self.plane.kubectl(*arguments, f"--as={self.user}", stdin=stdin)
+
+    def patch(self, **spec: Any) -> None:
+        body = json.dumps({"spec": spec})  # a long list is more than an argument may be
+        self.kubectl("patch", "gpurollout", NAME, "--type=merge", "--patch-file=/dev/stdin", stdin=body)
+
+    def word(self, verdict: str = "pass", gate: str = "signed") -> dict[str, Any]:
+        until = {"until": "2026-03-28T15:30:00Z"}
+        return {"gate": gate, "verdict": verdict, "because": "I looked", "by": self.user, **AT, **until}
+
+    def says(self, what: str) -> dict[str, Any]:
+        return {"what": what, "by": self.user, **AT}
+
+    def approve(self, *before: dict[str, Any]) -> None:
+        self.patch(approvals={"approved": ["waves"]}, said=[*before, self.says("approved waves")])
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with charted(tmp_path_factory.mktemp("spoken")) as made:
+        for namespace in ENGINES:
+            made.kubectl("create", "namespace", namespace)
+        yield made
+
+
+def person(plane: ControlPlane, name: str, role: str, home: str = "people") -> Person:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": home}}
+    plane.kubectl("apply", "-f", "-", stdin=json.dumps(account))
+    binding = ("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--serviceaccount={home}:{name}")
+    plane.kubectl("apply", "-f", "-", stdin=plane.kubectl(*binding, "--dry-run=client", "-o", "json"))
+    return Person(plane=plane, name=name, home=home)
+
+
+@pytest.fixture
+def ann(plane: ControlPlane) -> Person:
+    return person(plane, "ann", "seatrial-approver")
+
+
+@pytest.fixture
+def bob(plane: ControlPlane) -> Person:
+    return person(plane, "bob", "seatrial-author")
+
+
+@pytest.fixture
+def carol(plane: ControlPlane) -> Person:
+    return person(plane, "carol", "seatrial-administrator")
+
+
+@pytest.fixture(autouse=True)
+def rollout(plane: ControlPlane) -> Iterator[None]:
+    asked = a_rollout(NAME)
+    asked["spec"]["gates"] = [SIGNED]
+    plane.kubectl("create", "-f", "-", stdin=json.dumps(asked))
+    yield
+    plane.kubectl("delete", "gpurollout", NAME)
+
+
+def spec(plane: ControlPlane) -> dict[str, Any]:
+    found: dict[str, Any] = plane.get("gpurollout", NAME)["spec"]
+    return found
+
+
+# ── words that stay ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_another_persons_word_is_neither_removed_nor_replaced_by_an_approver_or_an_author(
+    plane: ControlPlane, ann: Person, bob: Person
+) -> None:
+    bad = bob.word("fail")
+    bob.patch(approvals={"attested": [bad]})
+    for other in (ann, person(plane, "dan", "seatrial-author")):
+        for attested in (None, [], [other.word()], [bad | {"verdict": "pass"}, other.word()]):
+            with pytest.raises(errors.KubectlFailed, match=r"spec\.approvals\.attested"):
+                other.patch(approvals={"attested": attested}, said=[other.says("removed a word")])
+        with pytest.raises(
+            errors.KubectlFailed, match=f"takes away what {bob.user} said for gate signed; add your own"
+        ):
+            other.patch(approvals={"attested": [other.word()]})
+    ann.patch(approvals={"attested": [bad, ann.word()]})
+    bob.patch(approvals={"attested": [ann.word(), bob.word()]})
+    assert spec(plane)["approvals"]["attested"] == [ann.word(), bob.word()], "one's own may be replaced"
+
+
+def test_an_administrator_removes_another_persons_word_and_is_named(
+    plane: ControlPlane, ann: Person, carol: Person
+) -> None:
+    ann.patch(approvals={"attested": [ann.word("fail")]})
+    ann.approve()
+    approved, removed = ann.says("approved waves"), carol.says("removed the word of ann, who has left")
+    for said in ([approved], [approved, ann.says("removed it")]):
+        with pytest.raises(
+            errors.KubectlFailed, match=r"spec\.(approvals\.attested: this takes away|said: what is said)"
+        ):
+            carol.patch(approvals={"attested": []}, said=said)
+    with pytest.raises(errors.KubectlFailed, match="an approval stays; only an administrator may remove one"):
+        carol.patch(approvals={"approved": []})
+    carol.patch(approvals={"attested": [], "approved": []}, said=[approved, removed])
+    assert spec(plane)["said"] == [approved, removed]
+
+
+def test_an_approval_stays(ann: Person, bob: Person) -> None:
+    ann.approve()
+    for other in (ann, bob):
+        with pytest.raises(errors.KubectlFailed, match="an approval stays; only an administrator may remove one"):
+            other.patch(approvals={"approved": []}, said=[ann.says("approved waves"), other.says("thought again")])
+
+
+def test_what_was_said_stays_except_for_the_oldest_of_a_full_list(
+    plane: ControlPlane, ann: Person, bob: Person
+) -> None:
+    for many in range(10, 60, 10):
+        ann.patch(said=[ann.says(f"paused it {number}") for number in range(many)])
+    full, new = spec(plane)["said"], bob.says("paused it")
+    assert len(full) == 50
+    for said in ([], [*full[2:], new], [*full[:-1], new]):
+        with pytest.raises(errors.KubectlFailed, match=r"spec\.said: this takes away what .*:ann said: paused it"):
+            bob.patch(said=said)
+    bob.patch(said=[*full[1:], new])
+
+
+def test_lists_as_long_as_the_definition_allows_can_be_judged(plane: ControlPlane, ann: Person, bob: Person) -> None:
+    words = [ann.word() | {"because": f"{number} {'x' * 490}"} for number in range(199)]
+    ann.patch(approvals={"attested": words}, said=[ann.says(f"paused it {number}") for number in range(49)])
+    bob.patch(approvals={"attested": [*words, bob.word()]}, said=[*spec(plane)["said"], bob.says("paused it")])
+
+
+# ── entries of one's own ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_approving_and_resuming_need_an_entry_of_ones_own_and_pausing_never_does(
+    plane: ControlPlane, ann: Person, bob: Person
+) -> None:
+    def said(who: Person, what: str) -> list[dict[str, Any]]:
+        return [*(spec(plane).get("said") or ()), who.says(what)]
+
+    for who in (ann, bob):
+        with pytest.raises(
+            errors.KubectlFailed, match=f"with what: approved waves, and by: {who.user}; `seatrial rollout"
+        ):
+            who.patch(approvals={"approved": ["waves"]})
+        with pytest.raises(errors.KubectlFailed, match="approving waves needs an entry"):
+            who.patch(approvals={"approved": ["waves"]}, said=said(who, "paused it"))
+        who.patch(paused=True)
+        with pytest.raises(errors.KubectlFailed, match=f"resuming needs an entry in spec.said with by: {who.user}"):
+            who.patch(paused=False)
+        with pytest.raises(errors.KubectlFailed, match="resuming needs an entry"):
+            who.patch(paused=None)
+        who.patch(paused=False, said=said(who, "resumed it"))
+    asked = a_rollout("approved")
+    asked["spec"]["approvals"] |= {"approved": ["waves"]}
+    with pytest.raises(errors.KubectlFailed, match="approving waves needs an entry"):
+        bob.kubectl("create", "-f", "-", stdin=json.dumps(asked))
+
+
+def test_our_commands_are_let_through_and_keep_other_peoples_words(plane: ControlPlane, bob: Person) -> None:
+    bob.patch(approvals={"attested": [bob.word("fail")]})
+    rules = plane.get("clusterrole", "seatrial-approver")["rules"]
+    config = plane.service_account("people", "eve", cluster_rules=rules)
+    eve = Person(plane=plane, name="eve")
+
+    def do(*arguments: str) -> None:
+        done = forked.run(*arguments, "--kubeconfig", str(config))
+        assert done.returncode == 0, done.stderr
+
+    do("gates", "attest", NAME, "signed", "--pass", "--because", "the nightly ran")
+    do("rollout", "pause", NAME)
+    do("rollout", "resume", NAME)
+    do("rollout", "approve", NAME, "waves")
+    do("gates", "attest", NAME, "signed", "--fail", "--because", "it did not")
+    found = spec(plane)
+    theirs, ours = found["approvals"]["attested"]
+    assert (theirs, ours["by"], ours["because"]) == (bob.word("fail"), eve.user, "it did not")
+    assert [(word["what"], word["by"]) for word in found["said"]] == [
+        (what, eve.user) for what in ("paused it", "resumed it", "approved waves")
+    ]
+
+
+# ── the controller, and engines that sync ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_controllers_own_write_needs_no_word(plane: ControlPlane, ann: Person) -> None:
+    ann.approve()
+    path = f"/apis/seatrial.dev/v1alpha1/gpurollouts/{NAME}"
+    body: dict[str, Any] = {"metadata": {"finalizers": [keys.FINALIZER]}}
+    as_account(plane, f"{NAMESPACE}/seatrial-controller", path, body)
+    as_account(plane, f"{NAMESPACE}/seatrial-controller", path, {"metadata": {"finalizers": None}})
+
+
+def sync(engine: Person, **changes: Any) -> str:
+    """Apply the rollout as the engine does: Flux on the server's side, Argo CD as `kubectl apply` does by default."""
+    asked = a_rollout(NAME)
+    asked["spec"] |= {"gates": [SIGNED], **changes}
+    ways = {
+        "kustomize-controller": ("--server-side", "--force-conflicts", "--field-manager=kustomize-controller"),
+        "argocd-application-controller": ("--field-manager=argocd-controller",),
+    }
+    return engine.kubectl("apply", *ways[engine.name], "-f", "-", stdin=json.dumps(asked))
+
+
+@pytest.mark.parametrize("home", ENGINES)
+def test_an_engine_that_syncs_a_rollout_leaves_words_approvals_and_pauses_as_they_are(
+    plane: ControlPlane, ann: Person, home: str
+) -> None:
+    engine = person(plane, ENGINES[home], "cluster-admin", home)
+    sync(engine)
+    ann.patch(approvals={"attested": [ann.word()]})
+    ann.approve()
+    ann.patch(paused=True)
+    before = spec(plane)
+    sync(engine)
+    assert spec(plane) == before
+    sync(engine, limits={"maxFailed": 3})
+    assert spec(plane) == before | {"limits": {"maxFailed": 3}}
+    manual = {"manual": ["waves"]}
+    with pytest.raises(errors.KubectlFailed, match=r"takes away what .*:ann said for gate signed"):
+        sync(engine, approvals=manual | {"attested": []})
+    with pytest.raises(errors.KubectlFailed, match=r"An engine that syncs the rollout has to leave spec\.paused out"):
+        sync(engine, paused=False)
+    assert spec(plane) == before | {"limits": {"maxFailed": 3}}
+
+
+@pytest.mark.parametrize("home", ENGINES)
+def test_an_engine_pauses_and_resumes_by_a_commit_that_says_so_in_its_name(plane: ControlPlane, home: str) -> None:
+    engine = person(plane, ENGINES[home], "cluster-admin", home)
+    sync(engine)
+    sync(engine, paused=True)
+    with pytest.raises(errors.KubectlFailed, match="resuming needs an entry"):
+        sync(engine)
+    resumed = [engine.says("resumed it, commit 4f1c2d3")]
+    sync(engine, said=resumed)
+    assert (spec(plane)["paused"], spec(plane)["said"]) == (False, resumed)
