@@ -12,7 +12,7 @@ FOLDER = "cluster"
 DECLARED = f"{FOLDER}/operator.yaml"
 BEFORE, AFTER = "v25.3.2", "v25.10.0"
 """The fleet's validators run the first."""
-NAMESPACE = "operator-release"
+NAMESPACE = "gpu-operator"
 ONE_GATE = [{"name": "smoke", "image": "example.invalid/smoke:1", "gpus": 1}]
 
 

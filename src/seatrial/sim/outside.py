@@ -215,8 +215,10 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
         case StartProbe():
             return _start_probe(outside, act)
         case EndProbe():
-            left = (each for each in outside.measurements if key_of(each) != key_of(act))
-            return replace(outside, measurements=tuple(left))
+            left = tuple(each for each in outside.measurements if key_of(each) != key_of(act))
+            is_gone = left == outside.measurements
+            gone = Refused(is_stale=True, why=f"{act.job} not found")
+            return gone if is_gone else replace(outside, measurements=left)
         case SetAutoUpgrade():
             return _switch(outside, act)
         case MakePool() | PausePool() | RemovePool():

@@ -14,9 +14,9 @@ import pytest
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading.fleet import FleetObserver
 from seatrial.adapters.kube.reading.followers import application_item, release_item, releasing, toolkit_item
 from seatrial.adapters.kube.reading.followers.places import is_place_of
-from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, Subscription, ToolkitObject
 from seatrial.adapters.kube.streams.row import Where

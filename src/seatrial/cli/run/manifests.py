@@ -59,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network", action="store_true", help="with the rights that rollouts of the network driver need besides"
     )
+    _add_places(parser)
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    """What is granted by name or by namespace, and what most clusters do not need."""
     parser.add_argument(
         "--release-of",
         type=_holder,
@@ -71,7 +76,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--machine-pools", action="store_true", help="with the rights to make, pause and delete MachineConfigPools"
     )
     parser.add_argument(
-        "--gitops", action="store_true", help="with the rights to see what Argo CD and Flux say of themselves"
+        "--gitops", action="store_true", help="with the rights to see what GitOps engines say of themselves"
+    )
+    parser.add_argument(
+        "--maintenance-namespace",
+        type=_namespace,
+        action="append",
+        default=[],
+        metavar="NAMESPACE",
+        help="where a maintenance operator is asked to empty nodes (nowhere); repeatable",
+    )
+    parser.add_argument(
+        "--release-of",
+        type=_holder,
+        action="append",
+        default=[],
+        metavar="KIND/NAMESPACE/NAME",
+        help="with --releases: a HelmRelease or Application that rollouts may change (none); repeatable",
+    )
+    parser.add_argument(
+        "--machine-pools", action="store_true", help="with the rights to make, pause and delete MachineConfigPools"
+    )
+    parser.add_argument(
+        "--gitops", action="store_true", help="with the rights to see what GitOps engines say of themselves"
     )
     parser.add_argument(
         "--maintenance-namespace",

@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 API_VERSION: Final = "operators.coreos.com/v1alpha1"
 KINDS: Final = ("clusterserviceversions", "subscriptions", "installplans")
-NAMESPACE: Final = "nvidia-gpu-operator"
+NAMESPACE: Final = "gpu-operator"
 NAME: Final = "gpu"
 """Of the Subscription, and of the operator's Deployment."""
 _FOLDER: Final = toolchain.MODULES / "olm"
@@ -132,7 +132,8 @@ def install(plane: "control_plane.ControlPlane", name: str, *, before: str) -> N
 
 def unsubscribe(plane: "control_plane.ControlPlane") -> None:
     """Take everything away."""
-    plane.kubectl("delete", f"{','.join(KINDS)},deployments", "--all", "-n", NAMESPACE, "--ignore-not-found")
+    plane.kubectl("delete", ",".join(KINDS), "--all", "-n", NAMESPACE, "--ignore-not-found")
+    plane.kubectl("delete", "deployments", "-l", "olm.owner", "-n", NAMESPACE, "--ignore-not-found")
 
 
 def _say(plane: "control_plane.ControlPlane", kind: str, name: str, status: Object) -> None:
