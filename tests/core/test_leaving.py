@@ -256,6 +256,7 @@ def test_what_keeps_a_rollout_from_beginning_does_not_keep_it_from_leaving() -> 
         HoldCode.MODE_CONTRADICTION,
         HoldCode.SANDBOXED,
         HoldCode.STALE_VIEW,
+        HoldCode.UNREADABLE_OBJECT,
         HoldCode.JOURNAL_UNWRITABLE,
     }
 

@@ -87,28 +87,6 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         help="where a maintenance operator is asked to empty nodes (nowhere); repeatable",
     )
     parser.add_argument(
-        "--release-of",
-        type=_holder,
-        action="append",
-        default=[],
-        metavar="KIND/NAMESPACE/NAME",
-        help="with --releases: a HelmRelease or Application that rollouts may change (none); repeatable",
-    )
-    parser.add_argument(
-        "--machine-pools", action="store_true", help="with the rights to make, pause and delete MachineConfigPools"
-    )
-    parser.add_argument(
-        "--gitops", action="store_true", help="with the rights to see what GitOps engines say of themselves"
-    )
-    parser.add_argument(
-        "--maintenance-namespace",
-        type=_namespace,
-        action="append",
-        default=[],
-        metavar="NAMESPACE",
-        help="where a maintenance operator is asked to empty nodes (nowhere); repeatable",
-    )
-    parser.add_argument(
         "--checkpoint-namespace",
         type=_namespace,
         action="append",

@@ -19,6 +19,7 @@ from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.campaign.proving import comparing, controls, exposing, gangs, loaded, starting
+from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing, tenanting
 from seatrial.core.judging.tries import TRIES_MAX
@@ -26,7 +27,6 @@ from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Tu
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.target import parts_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import spans
@@ -265,7 +265,7 @@ def _look(view: View) -> baking.Round:
 def _measured(view: View) -> Iterator[Measurement]:
     """What was measured in this round, held to the driver that is to be proven: the target, else what the node runs."""
     gates = {gate.name: gate for gate in view.campaign.gates}
-    target, _ = parts_of(view.target)
+    target = view.intent.target.version_of(Component.GPU_DRIVER)  # people may move something else by hand
     for each in view.seen.measurements:
         if each.round == view.record.round and each.gate in gates and each.node in view.nodes:
             driver = view.nodes[each.node].facts.driver

@@ -57,7 +57,7 @@ class Tenants:
     """Labels of nodes, and those that somebody chooses by."""
     values: frozenset[str]
     """What nodes have as labels, and what somebody chooses by: it is in the file anyway."""
-    numbers: dict[str, str] = field(default_factory=dict)
+    _numbers: dict[str, str] = field(default_factory=dict, compare=False)
 
     def told(self, value: Any, key: str = "") -> Any:
         """What is left of a value that stands under this key."""
@@ -78,7 +78,7 @@ class Tenants:
     def name(self, text: str) -> str:
         """A word that a tenant chose, under its new name or as a number."""
         known = self.names.nodes.get(text) or self.names.names.get(text)
-        return known or self.numbers.setdefault(text, f"name-{len(self.numbers) + 1}")
+        return known or self._numbers.setdefault(text, f"name-{len(self._numbers) + 1}")
 
     def _text(self, text: str, key: str) -> str:
         if key == "image":
