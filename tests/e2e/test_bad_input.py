@@ -121,6 +121,12 @@ def a_rollout(**spec: Any) -> str:
         ({"driverTimeoutSeconds": 300_000_000_000}, "spec.driverTimeoutSeconds"),
         ({"retries": {"max": 1, "pauseSeconds": 31_536_001}}, "spec.retries.pauseSeconds"),
         ({"approvals": {"attested": [{**A_WORD, "until": "9999-12-31T23:59:59-05:00"}]}}, r"attested\[0\].until"),
+        (
+            {"approvals": {"attested": [{**A_WORD, "until": "0001-01-01T00:00:00Z"}]}},
+            "a time lies in the years 1970 to 2199",
+        ),
+        ({"approvals": {"attested": [{**A_WORD, "at": ["2026-11-18"]}]}}, "expected string"),
+        ({"said": [{"what": "resume", "at": [["x"]]}]}, "expected string"),
         ({"approvals": {"attested": [{**A_WORD, "at": "0000-01-01T00:00:00Z"}]}}, r"attested\[0\].at"),
     ],
 )

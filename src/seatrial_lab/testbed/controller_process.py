@@ -176,7 +176,11 @@ class ControllerProcess:
             return None
         if self._process.poll() is None:
             self._process.terminate()
-        return self._process.wait(40)
+        try:
+            return self._process.wait(40)
+        except subprocess.TimeoutExpired:  # one that is busy for ever would keep a core after its test
+            self.kill()
+            raise
 
     @property
     def pid(self) -> int:

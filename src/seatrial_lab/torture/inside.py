@@ -6,7 +6,8 @@ FOLDER/clock holds by how many seconds `time.time()` of this process is off, and
 the clock that the controller decides by (`SystemClock`), writes into records and into its Lease. What measures how long
 something takes asks `time.monotonic()`, which no step of a clock moves, here or anywhere. Lines of the log are told by
 another clock (`datetime.now`), which stays right, so that a story can be read. FOLDER/tasks is written every second:
-how many tasks of asyncio there are. Tests: tests/torture/test_inside.py
+how many tasks of asyncio there are. What callbacks of the loop use is measured by callbacks.py. Tests:
+tests/torture/test_inside.py
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from seatrial_lab.torture import callbacks
 
 CLOCK, TASKS = "clock", "tasks"
 EVERY_SECONDS: Final = 1.0
@@ -92,6 +95,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     _follow_clock(folder)
     _count_tasks(folder)
+    callbacks.measure(folder)
     sys.argv = ["seatrial", *sys.argv[2:]]
     runpy.run_module("seatrial", run_name="__main__", alter_sys=True)
 

@@ -7,7 +7,7 @@ mended after it, or thrown away. Tests: bench/torture.py
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,7 +110,9 @@ class Stage:
         return found
 
     @contextmanager
-    def opened(self, schedule: Schedule, *, lease_seconds: int = LEASE_SECONDS) -> Iterator[Play]:
+    def opened(
+        self, schedule: Schedule, *, lease_seconds: int = LEASE_SECONDS, arguments: Sequence[str] = ()
+    ) -> Iterator[Play]:
         """Begin a story: nothing of the one before is left, and the controller runs."""
         folder = self.folder / f"play-{schedule.name}-{len(list(self.folder.iterdir()))}"
         folder.mkdir()
@@ -120,7 +122,7 @@ class Stage:
             way = stack.enter_context(BadWay(self.account, authority=self.plane.authority))
             program = ("-m", "seatrial_lab.torture.inside", str(folder))
             controller = ControllerProcess(
-                way.kubeconfig, "", folder, lease_seconds=lease_seconds, program=program, arguments=()
+                way.kubeconfig, "", folder, lease_seconds=lease_seconds, program=program, arguments=arguments
             )
             play = Play(
                 stage=self,

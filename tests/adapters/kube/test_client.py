@@ -15,7 +15,8 @@ from aiohttp import web
 
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
-from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api import decoding, errors
+from seatrial.adapters.kube.shapes import kinds
 from tests.adapters.kube import standin
 from tests.adapters.kube.models import Item
 
@@ -321,7 +322,11 @@ async def test_an_error_event_is_raised_as_what_it_is(server: standin.StandIn, t
         await all_events(to_server)
 
 
-@pytest.mark.parametrize("line", [b"{\n", b'{"type":"ADDED","object":[]}\n', b'{"type":"NEWS","object":{}}\n'])
+DEEP = b'{"type":"ADDED","object":{"metadata":{"name":"a"},"values":' + b"[" * 5000 + b"]" * 5000 + b"}}\n"
+"""An object as deep as an API server takes it, where a definition keeps what it does not know."""
+
+
+@pytest.mark.parametrize("line", [b"{\n", b'{"type":"ADDED","object":[]}\n', b'{"type":"NEWS","object":{}}\n', DEEP])
 async def test_an_event_we_cannot_read_is_an_error_and_never_skipped(
     server: standin.StandIn, to_server: clients.Client, line: bytes
 ) -> None:
@@ -329,6 +334,16 @@ async def test_an_event_we_cannot_read_is_an_error_and_never_skipped(
 
     with pytest.raises(errors.AnswerUnreadable):
         await all_events(to_server)
+
+
+@pytest.mark.parametrize("spec", ["[]", "7", "null", '{"nodeName": 7}'])
+def test_an_object_whose_spec_is_none_is_known_by_its_name_all_the_same(spec: str) -> None:
+    found = decoding.decoded(
+        f'{{"metadata": {{"name": "m", "resourceVersion": "7"}}, "spec": {spec}}}'.encode(),
+        decoding.decoder_of(kinds.NodeMaintenance),
+    )
+    assert isinstance(found, decoding.Undecodable)
+    assert (found.object.metadata.name, found.object.metadata.resource_version) == ("m", "7")
 
 
 async def test_a_silent_watch_is_cut(server: standin.StandIn, to_server: clients.Client) -> None:

@@ -64,6 +64,7 @@ def test_what_is_no_document_is_no_report(text: str) -> None:
     [
         "{",
         '{"measured": 4}',
+        '{"more": ' + "[" * 1500 + "]" * 1500 + "}",
         '{"measured": [{"name": "x"}]}',
         '{"measured": [{"name": "x", "value": "fast"}]}',
         '{"broken": ["x"]}',

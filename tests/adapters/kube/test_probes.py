@@ -400,6 +400,14 @@ def test_a_probe_deleted_before_its_end_is_no_measurement_and_one_that_ended_sta
     [
         {"annotations": {}},
         {"annotations": {keys.GATE_KEY: "nccl", keys.NODE_KEY: "n1", keys.ROUND_KEY: "two", keys.ATTEMPT_KEY: "1"}},
+        {
+            "annotations": {
+                keys.GATE_KEY: "nccl",
+                keys.NODE_KEY: "n1",
+                keys.ROUND_KEY: "9" * 5000,
+                keys.ATTEMPT_KEY: "1",
+            }
+        },
     ],
 )
 def test_a_job_that_does_not_say_what_it_measures_is_none_of_ours(metadata: dict[str, Any]) -> None:

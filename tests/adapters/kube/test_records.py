@@ -137,6 +137,7 @@ def test_an_annotation_says_only_what_is_not_obvious() -> None:
         ('{"schema":1,"failedPod":"driver-0"}', {}),
         ("[1, 2]", {}),
         ("{", {}),
+        ("[" * 5000 + "]" * 5000, {}),
         ("", {}),
     ],
 )
@@ -206,6 +207,7 @@ def test_any_other_label_is_an_edit_we_do_not_follow(phase: NodePhase, label: st
     ("annotation", "named"),
     [
         ("{", "truncated"),
+        ('{"x":' + "[" * 5000 + "]" * 5000 + "}", "recursion"),
         ("[]", "object"),
         ("{}", "schema"),
         (annotated(schema=3), "schema 3 is none of those this release reads: 1 and 2"),

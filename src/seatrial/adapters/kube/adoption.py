@@ -125,7 +125,7 @@ def _cordoned_by(node: TracedNode) -> str:
 def _is_newer(record: str) -> bool:
     try:
         return msgspec.json.decode(record, type=_Schema).schema > records.SCHEMA
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return False  # none, or not even a record
 
 

@@ -28,6 +28,7 @@ from seatrial.adapters.kube.api.decoding import (
     BOOKMARK,
     ENVELOPE,
     RAW_PAGE,
+    TROUBLE,
     Bookmark,
     EventKind,
     Listing,
@@ -421,7 +422,7 @@ class Client:
         # page of 500 pods (2.4 MB) takes 4 ms here and was seen to take four times as long beside a busy loop.
         try:
             return decoder.decode(body)
-        except (msgspec.MsgspecError, ValueError) as err:
+        except TROUBLE as err:
             raise self._connection.unreadable(f"{verb} {path}", err) from err
 
     async def _lines(self, path: str, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -456,7 +457,7 @@ class Client:
                     on_undecodable(found)
                     return Bookmark(resource_version=found.object.metadata.resource_version)
                 return WatchEvent(kind=kind, object=found)
-        except (msgspec.MsgspecError, ValueError) as err:
+        except TROUBLE as err:
             raise self._connection.unreadable(f"WATCH {path}", err) from err
         raise self._connection.refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))
 

@@ -126,7 +126,16 @@ class BareObject(msgspec.Struct, frozen=True):
     spec: BareSpec = BareSpec()
 
 
+class _Named(msgspec.Struct, frozen=True):
+    """Of an object, which one it is: the one part whose types the API server always holds to."""
+
+    metadata: BareMetadata
+
+
 BARE: Final = msgspec.json.Decoder(BareObject)
+NAMED: Final = msgspec.json.Decoder(_Named)
+TROUBLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""How decoding fails; the last for what is nested some thousand levels deep, which an API server takes."""
 RAW_PAGE: Final = msgspec.json.Decoder(Page[msgspec.Raw])
 ENVELOPE: Final = msgspec.json.Decoder(Envelope)
 BOOKMARK: Final = msgspec.json.Decoder(BookmarkObject)
@@ -158,8 +167,15 @@ def decoded(raw: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], *, is_de
     """One object, or what is known of it where it cannot be decoded."""
     try:
         return decoder.decode(raw)
-    except (msgspec.MsgspecError, ValueError) as err:
-        return Undecodable(object=BARE.decode(raw), why=str(err), is_deleted=is_deleted)
+    except TROUBLE as err:
+        return Undecodable(object=_bare(raw), why=str(err), is_deleted=is_deleted)
+
+
+def _bare(raw: bytes | msgspec.Raw) -> BareObject:
+    try:
+        return BARE.decode(raw)
+    except (msgspec.MsgspecError, ValueError):  # its spec is none
+        return BareObject(metadata=NAMED.decode(raw).metadata)
 
 
 def page_of(page: Page[msgspec.Raw], model: type[T]) -> Page[T | Undecodable]:

@@ -85,7 +85,7 @@ def read_node(facts: NodeFacts, label: str, annotation: str) -> NodeSeen:
         return _read_unrecorded(facts, label)
     try:
         record = _read_record(annotation)
-    except (msgspec.MsgspecError, ValueError) as err:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as err:  # the last: it is nested too deep
         return NodeSeen(facts=facts, fault=RecordFault.UNREADABLE, fault_text=foreign.line(str(err)))
     if label == record.phase.value:
         return NodeSeen(facts=facts, record=record)
@@ -190,7 +190,7 @@ def _unknown(annotation: str) -> dict[str, Any]:
     """What somebody else, a later release, has written into a record."""
     try:
         found = msgspec.json.decode(annotation) if annotation else {}
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return {}  # somebody asked for a new beginning; there is nothing to keep
     return {key: value for key, value in found.items() if key not in _KNOWN} if isinstance(found, dict) else {}
 

@@ -90,6 +90,7 @@ _TAKEN: Final = "its pod was deleted before it could be looked at"
 _LOST: Final = "ContainerStatusUnknown"
 """How the kubelet says that a container ended of which it knows nothing."""
 _NOBODY: Final = 65534
+_COUNT_LENGTH_MAX: Final = 9
 DEADLINE: Final = "DeadlineExceeded"
 DISRUPTED: Final = "PodFailurePolicy"
 
@@ -250,7 +251,7 @@ def probe_item(job: Job) -> ProbeItem | None:
     owners = [each.uid for each in meta.owner_references if each.kind == "GPURollout"]
     gate, node = notes.get(keys.GATE_KEY, ""), notes.get(keys.NODE_KEY, "")
     number, attempt = notes.get(keys.ROUND_KEY, ""), notes.get(keys.ATTEMPT_KEY, "")
-    if not (gate and node and number.isdecimal() and attempt.isdecimal()):
+    if not (gate and node and _is_count(number) and _is_count(attempt)):
         return None
     holding = {each.type: each for each in job.status.conditions if each.status == "True"}
     failure = next((holding[name] for name in _FAILING if name in holding), None)
@@ -268,6 +269,11 @@ def probe_item(job: Job) -> ProbeItem | None:
         message=foreign.line(failure.message) if failure is not None else "",
         gang=tuple(filter(None, map(foreign.line, notes.get(keys.GANG_KEY, "").split(",")))),
     )
+
+
+def _is_count(text: str) -> bool:
+    """Whether we could have written it; Python makes no number of thousands of digits."""
+    return text.isdecimal() and len(text) <= _COUNT_LENGTH_MAX
 
 
 def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:

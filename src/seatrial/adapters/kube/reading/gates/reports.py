@@ -89,7 +89,7 @@ def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None
         return Unreadable(why=_TOO_LONG) if is_full and bare.endswith("}") else None
     try:
         found = msgspec.json.decode(text, type=_Document)
-    except msgspec.DecodeError as err:
+    except (msgspec.DecodeError, RecursionError) as err:
         return Unreadable(why=_TOO_LONG if is_full else foreign.line(f"its result cannot be read: {err}", TEXT_MAX))
     entries = len(found.measured) + len(found.broken) + len(found.unknown)
     if not entries and not found.driver:
