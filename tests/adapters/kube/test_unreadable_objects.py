@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.kube.api.client import Listing
 from seatrial.adapters.kube.api.decoding import BareMetadata, decoder_of
-from seatrial.adapters.kube.reading import bare, rollout_intent, table
+from seatrial.adapters.kube.reading import bare, project, rollout_intent, table
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnreadable
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.streams.projection import REPORTED_MAX, Faults, projected
@@ -82,6 +82,30 @@ async def test_a_node_that_is_gone_is_not_held_for_what_could_not_be_read_of_it(
         kinds.tell("DELETED", keys.NODES, objects.a_node("n1", version="102"))
         await until(observer, lambda seen: "n1" not in seen.nodes)
         assert len(observer.streams[table.NODES].faults) == 0
+
+
+async def test_a_node_whose_parts_cannot_be_joined_keeps_what_was_last_seen_and_is_reported_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds, bugs = Kinds(), list[Bug]()
+    async with observing(kinds, on_bug=bugs.append) as observer:
+        before = seen_by(observer).nodes["n1"]
+        whole = project.node_facts
+
+        def raising(item: Any, *args: Any) -> Any:
+            if item.metadata.name == "n1":
+                raise RecursionError("deep")
+            return whole(item, *args)
+
+        monkeypatch.setattr(project, "node_facts", raising)
+        for version in ("101", "102"):
+            kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version=version))
+            kinds.tell("MODIFIED", keys.NODES, objects.a_node("n2", version=version))
+            seen = await until(observer, lambda seen: seen.nodes["n2"].facts.resource_version == version)  # noqa: B023
+        assert unreadable_on(seen, "n1") == ("nodes n1",)
+        assert seen.nodes["n1"].facts.driver == before.facts.driver
+        assert seen.nodes["n1"].facts.is_unavailable
+        assert [bug.subject for bug in bugs] == ["nodes n1"]
 
 
 @pytest.mark.parametrize(("namespace", "is_tenants"), [(objects.NAMESPACE, False), ("team-a", True)])

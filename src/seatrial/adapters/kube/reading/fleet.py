@@ -135,11 +135,12 @@ class Fleet:
     def _unjoined(self, item: items.NodeItem, err: Exception) -> NodeSeen:
         """A node whose parts cannot be joined: it counts as unavailable, and keeps what was last seen of it."""
         name = item.metadata.name
-        self._streams.tell_bug(bug_of(Guard.PROJECTION, f"nodes {name}", err))
         fault = UnreadableObject(kind="nodes", name=name, why=why_of(err))
         held = self._seen.get(name)
+        if held is None or fault not in held.facts.unreadable:  # a node is joined again at each of its changes
+            self._streams.tell_bug(bug_of(Guard.PROJECTION, f"nodes {name}", err))
         facts = NodeFacts(name=name, resource_version=item.metadata.resource_version, labels=item.labels)
-        return (held or NodeSeen(facts=facts, record=None)).unreadable((fault,))
+        return (held or NodeSeen(facts=facts)).unreadable((fault,))
 
     def _rolling(self) -> tuple[Operand, ...]:
         """The operands whose DaemonSets replace their pods by themselves; none where nobody looks at DaemonSets."""
