@@ -43,7 +43,7 @@ def main() -> int:
     asked = _asked()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop; the next run goes on from here"))
     if asked.by_hand:
-        return _by_hand(asked.file)
+        return _by_hand(asked.file, _notes(asked.anew))
     texts = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for folder in reach.EDITED
@@ -75,10 +75,10 @@ def main() -> int:
     return int(result["caught_share"] < ASKED_SHARE)
 
 
-def _by_hand(file: str) -> int:
+def _by_hand(file: str, known: Notes) -> int:
     began = time.monotonic()
     with ExitStack() as stack:
-        result = by_hand.played(_room(stack), ROOT, file)
+        result = by_hand.played(_room(stack), ROOT, file, known)
     print(f"{result['caught_share']:.1%} caught of {result['mutants']}; {result['verdicts']}")
     if not file:
         print(keep("mutants-by-hand", {"machine": machine(), "seconds": round(time.monotonic() - began), **result}))

@@ -1,9 +1,9 @@
 """Mutants written by hand (by_hand.toml): mistakes that people make, in any file of the code, and whether a test fails.
 
 Each is put to the tests that its file names, then to those of containment, then to the files of tests that import it,
-then to properties; all without a cluster, and without those that search for a minute. A test counts as one that notices
-where it passes without the mistake. Every run is a process of its own, since these mistakes are in `core` too.
-Tests: tests/mutants/test_by_hand.py
+and one of `core` or `run` to properties as well; all without a cluster, and without those that search for a minute. A
+test counts as one that notices where it passes without the mistake, and one that does not end in time notices nothing.
+Every run is a process of its own, since these mistakes are in `core` too. Tests: tests/mutants/test_by_hand.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.mutants.choosing import named_in
-from bench.mutants.counting import Note, Verdict, result_of
+from bench.mutants.counting import Note, Notes, Verdict, result_of
 from bench.mutants.edits import Mutant
 from bench.mutants.reach import MARKS
 from bench.mutants.rooms import Room
@@ -27,7 +27,9 @@ LISTED: Final = Path(__file__).parent / "by_hand.toml"
 CONTAINMENT: Final = "tests/test_containment.py"
 PROPERTIES: Final = "tests/properties/"
 QUICK: Final = f"{MARKS} and not slow"
-LIMIT_SECONDS: Final = 600.0
+PLAYED: Final = ("src/seatrial/core/", "src/seatrial/run/")
+"""What properties play; adapters have none but those that they name."""
+LIMIT_SECONDS: Final = 180.0
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:::\w+|\.py))(?=[\s\[]|$)", re.MULTILINE)
 _NONE_CHOSEN: Final = 5
 
@@ -41,6 +43,8 @@ class Mistake:
     after: str
     wrong: str
     """What goes wrong, in one sentence."""
+    equivalent: str = ""
+    """Why nothing goes wrong after all, where that has turned out."""
 
     def mutant(self, text: str) -> Mutant:
         """The edit of a file with this text; ValueError where the old text is not there exactly once."""
@@ -66,14 +70,20 @@ def listed(path: Path = LISTED) -> tuple[Mistake, ...]:
     return tuple(Mistake(**each) for each in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"])
 
 
-def played(room: Room, root: Path, file: str) -> dict[str, Any]:
+def played(room: Room, root: Path, file: str, known: Notes) -> dict[str, Any]:
     """Try every mistake in the files whose path has `file` in it; what is kept of that."""
     chosen = [each for each in listed() if file in each.file]
     mutants = [each.mutant((root / each.file).read_text(encoding="utf-8")) for each in chosen]  # before the first runs
     notes = []
     for mistake, mutant in zip(chosen, mutants, strict=True):
-        notes.append(_tried(room, mutant, helpings(mistake.file, root)))
-        print(f"{notes[-1].verdict}: {mistake.wrong} {notes[-1].by}", flush=True)
+        note = known.of(mutant)
+        if mistake.equivalent:
+            note = Note(mutant=mutant.name, verdict=Verdict.EQUIVALENT, by=mistake.equivalent)
+        elif note is None:
+            note = _tried(room, mutant, helpings(mistake.file, root))
+            known.take(note)
+        notes.append(note)
+        print(f"{note.verdict}: {mistake.wrong} {note.by}", flush=True)
     told = [
         {"wrong": mistake.wrong, "verdict": note.verdict.value, "by": note.by}
         for mistake, note in zip(chosen, notes, strict=True)
@@ -90,7 +100,7 @@ def helpings(file: str, root: Path) -> Iterator[list[str]]:
     package, _, last = module.rpartition(".")
     imports = re.compile(rf"from {re.escape(module)} import|from {re.escape(package)} import .*\b{last}\b")
     importing = [name for name, path in every.items() if imports.search(path.read_text(encoding="utf-8"))]
-    properties = [name for name in every if name.startswith(PROPERTIES)]
+    properties = [name for name in every if name.startswith(PROPERTIES) and file.startswith(PLAYED)]
     asked: set[str] = set()
     for helping in (first, [CONTAINMENT], importing, properties):
         yield [name for name in helping if name not in asked]
