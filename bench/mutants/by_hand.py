@@ -1,9 +1,10 @@
 """Mutants written by hand (by_hand.toml): mistakes that people make, in any file of the code, and whether a test fails.
 
-Each is put to the tests that its file names, then to those of containment, then to the files of tests that import it,
-and one of `core` or `run` to properties as well; all without a cluster, and without those that search for a minute. A
-test counts as one that notices where it passes without the mistake, and one that does not end in time notices nothing.
-Every run is a process of its own, since these mistakes are in `core` too. Tests: tests/mutants/test_by_hand.py
+Each is put to the tests that its file names, then to those of containment, then to the files of tests that import it
+or rest on one of these, and one of `core` or `run` to properties as well; all without a cluster, and without those that
+search for a minute. A test counts as one that notices where it passes without the mistake, and one that does not end in
+time notices nothing. Every run is a process of its own, since these mistakes are in `core` too.
+Tests: tests/mutants/test_by_hand.py
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Final
 from bench.mutants.choosing import named_in
 from bench.mutants.counting import Note, Notes, Verdict, result_of
 from bench.mutants.edits import Mutant
-from bench.mutants.reach import MARKS
+from bench.mutants.reach import MARKS, rests_on
 from bench.mutants.rooms import Room
 
 LISTED: Final = Path(__file__).parent / "by_hand.toml"
@@ -99,7 +100,9 @@ def helpings(file: str, root: Path) -> Iterator[list[str]]:
     module = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
     package, _, last = module.rpartition(".")
     imports = re.compile(rf"from {re.escape(module)} import|from {re.escape(package)} import .*\b{last}\b")
-    importing = [name for name, path in every.items() if imports.search(path.read_text(encoding="utf-8"))]
+    direct = {path for path in every.values() if imports.search(path.read_text(encoding="utf-8"))}
+    direct |= {path for path in every.values() if path.name in named}
+    importing = [name for name, path in every.items() if not direct.isdisjoint(rests_on(path, root))]
     properties = [name for name in every if name.startswith(PROPERTIES) and file.startswith(PLAYED)]
     asked: set[str] = set()
     for helping in (first, [CONTAINMENT], importing, properties):
