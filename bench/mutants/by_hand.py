@@ -1,10 +1,9 @@
 """Mutants written by hand (by_hand.toml): mistakes that people make, in any file of the code, and whether a test fails.
 
 Each is put to the tests that its file names, then to those of containment, then to the files of tests that import it
-or rest on one of these, and one of `core` or `run` to properties as well; all without a cluster, and without those that
-search for a minute. A test counts as one that notices where it passes without the mistake, and one that does not end in
-time notices nothing. Every run is a process of its own, since these mistakes are in `core` too.
-Tests: tests/mutants/test_by_hand.py
+or rest on one of these; all without a cluster, and without those that search for a minute. A test counts as one that
+notices where it passes without the mistake, and one that does not end in time notices nothing. Every run is a process
+of its own, since these mistakes are in `core` too. Tests: tests/mutants/test_by_hand.py
 """
 
 from __future__ import annotations
@@ -26,11 +25,8 @@ from bench.mutants.rooms import Room
 
 LISTED: Final = Path(__file__).parent / "by_hand.toml"
 CONTAINMENT: Final = "tests/test_containment.py"
-PROPERTIES: Final = "tests/properties/"
 QUICK: Final = f"{MARKS} and not slow"
-PLAYED: Final = ("src/seatrial/core/", "src/seatrial/run/")
-"""What properties play; adapters have none but those that they name."""
-LIMIT_SECONDS: Final = 180.0
+LIMIT_SECONDS: Final = 120.0
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:::\w+|\.py))(?=[\s\[]|$)", re.MULTILINE)
 _NONE_CHOSEN: Final = 5
 
@@ -103,9 +99,8 @@ def helpings(file: str, root: Path) -> Iterator[list[str]]:
     direct = {path for path in every.values() if imports.search(path.read_text(encoding="utf-8"))}
     direct |= {path for path in every.values() if path.name in named}
     importing = [name for name, path in every.items() if not direct.isdisjoint(rests_on(path, root))]
-    properties = [name for name in every if name.startswith(PROPERTIES) and file.startswith(PLAYED)]
     asked: set[str] = set()
-    for helping in (first, [CONTAINMENT], importing, properties):
+    for helping in (first, [CONTAINMENT], importing):
         yield [name for name in helping if name not in asked]
         asked.update(helping)
 
