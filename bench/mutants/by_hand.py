@@ -42,6 +42,8 @@ class Mistake:
     """What goes wrong, in one sentence."""
     equivalent: str = ""
     """Why nothing goes wrong after all, where that has turned out."""
+    also: str = ""
+    """A file of tests that notices it, and that nothing in the file leads to."""
 
     def mutant(self, text: str) -> Mutant:
         """The edit of a file with this text; ValueError where the old text is not there exactly once."""
@@ -77,7 +79,7 @@ def played(room: Room, root: Path, file: str, known: Notes) -> dict[str, Any]:
         if mistake.equivalent:
             note = Note(mutant=mutant.name, verdict=Verdict.EQUIVALENT, by=mistake.equivalent)
         elif note is None:
-            note = _tried(room, mutant, helpings(mistake.file, root))
+            note = _tried(room, mutant, helpings(mistake.file, root, mistake.also))
             known.take(note)
         notes.append(note)
         print(f"{note.verdict}: {mistake.wrong} {note.by}", flush=True)
@@ -88,11 +90,11 @@ def played(room: Room, root: Path, file: str, known: Notes) -> dict[str, Any]:
     return {**result_of(notes), "by_hand": told}
 
 
-def helpings(file: str, root: Path) -> Iterator[list[str]]:
+def helpings(file: str, root: Path, also: str = "") -> Iterator[list[str]]:
     """The files of tests to ask about a file of the code, in turn, each once."""
     every = {str(path.relative_to(root)): path for path in sorted((root / "tests").rglob("test_*.py"))}
     named = named_in((root / file).read_text(encoding="utf-8"))
-    first = [name for name, path in every.items() if path.name in named]
+    first = [name for name, path in every.items() if path.name in named or name == also]
     module = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
     package, _, last = module.rpartition(".")
     imports = re.compile(rf"from {re.escape(module)} import|from {re.escape(package)} import .*\b{last}\b")
