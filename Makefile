@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: gpu-hours facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture hostile soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants
+.PHONY: gpu-hours facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture hostile soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants mutants-by-hand
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -110,6 +110,9 @@ faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is
 
 mutants: $(READY) ## break adapters, controller and run in 400 small ways, and count what tests without a cluster notice (SEED=n SAMPLE=n)
 	@$(RUN)/python -m bench.mutants --seed $(or $(SEED),1) --sample $(or $(SAMPLE),400)
+
+mutants-by-hand: $(READY) ## make the mistakes of bench/mutants/by_hand.toml one by one, and count what tests without a cluster notice
+	@$(RUN)/python -m bench.mutants --by-hand
 
 dra-seeds: $(READY) ## restart DRA plugins in 10,000 simulated upgrades, by our criterion and by the one proposed for a Helm hook; kept in bench/results
 	@$(RUN)/python -m bench.dra

@@ -7,6 +7,7 @@
     choosing.py     whom to ask about a mutant, and in which order         a mutant ─▶ tests
     rooms.py        a copy of the checkout, in which one mutant is tried   a mutant, tests ─▶ caught, or not
     serving.py      runs in a room: tests in a forked process              tests ─▶ the first that fails
+    by_hand.py      mistakes written by hand, in any file of the code (by_hand.toml)
     counting.py     what came of it                                        verdicts ─▶ the result that is kept
 
 Law of this folder: nothing of the checkout is written but `.mutants/` and the result, so whoever is killed leaves

@@ -4,6 +4,7 @@ python -m bench.mutants                        400 mutants of seed 1, on every c
 python -m bench.mutants --seed 7 --sample 100
 python -m bench.mutants --file adapters/git    mutants of these files alone; nothing is kept
 python -m bench.mutants --anew                 forget what was found before
+python -m bench.mutants --by-hand              the mistakes written down in by_hand.toml, with one process
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from bench.machine import keep, machine
-from bench.mutants import counting, equivalents, reach
+from bench.mutants import by_hand, counting, equivalents, reach
 from bench.mutants.choosing import Choice
 from bench.mutants.counting import ASKED_SHARE, Note, Notes, Verdict
 from bench.mutants.drawing import drawn
@@ -41,6 +42,8 @@ def main() -> int:
     """Draw, measure, try, count."""
     asked = _asked()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop; the next run goes on from here"))
+    if asked.by_hand:
+        return _by_hand(asked.file, _notes(asked.anew))
     texts = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for folder in reach.EDITED
@@ -69,6 +72,16 @@ def main() -> int:
             "known_before": before,
         }
         print(keep("mutants", {**about, **result}))
+    return int(result["caught_share"] < ASKED_SHARE)
+
+
+def _by_hand(file: str, known: Notes) -> int:
+    began = time.monotonic()
+    with ExitStack() as stack:
+        result = by_hand.played(_room(stack), ROOT, file, known)
+    print(f"{result['caught_share']:.1%} caught of {result['mutants']}; {result['verdicts']}")
+    if not file:
+        print(keep("mutants-by-hand", {"machine": machine(), "seconds": round(time.monotonic() - began), **result}))
     return int(result["caught_share"] < ASKED_SHARE)
 
 
@@ -226,6 +239,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--file", default="", help="only files whose path has this in it; nothing is kept")
     parser.add_argument("--anew", action="store_true", help="forget what was found before")
+    parser.add_argument("--by-hand", action="store_true", help="the mistakes written down in by_hand.toml")
     return parser.parse_args()
 
 

@@ -49,10 +49,10 @@ class Choice:
         found = [each for each in self._tests if each.runs(mutant.file, *mutant.run_lines)]
         if not found and (mutant.is_at_import or mutant.within in _called_at_import(self._texts[mutant.file])):
             found = self._touching({mutant.file}) or self._touching(self._importers.get(mutant.file, set()))
-        named = _named_in(self._texts[mutant.file])
+        named = named_in(self._texts[mutant.file])
         if not found and _PROGRAM in self._texts[mutant.file]:
             beside = {
-                name for file, text in self._texts.items() if _is_beside(file, mutant.file) for name in _named_in(text)
+                name for file, text in self._texts.items() if _is_beside(file, mutant.file) for name in named_in(text)
             }
             found = [each for each in self._tests if PurePosixPath(each.test.partition("::")[0]).name in beside]
         found.sort(key=lambda each: (PurePosixPath(each.test.partition("::")[0]).name not in named, each.seconds))
@@ -97,7 +97,7 @@ def _is_beside(file: str, other: str) -> bool:
     return PurePosixPath(file).parent == PurePosixPath(other).parent
 
 
-def _named_in(text: str) -> set[str]:
+def named_in(text: str) -> set[str]:
     """The files of tests that a file names."""
     return {PurePosixPath(each).name for each in _NAMED.findall(text)}
 

@@ -231,6 +231,13 @@ def test_who_stays_closed(phase: RolloutPhase, gates: tuple[GateResult, ...], cl
     assert kept_closed(a_campaign_record(phase, gates=gates), a_campaign()) == closed
 
 
+@pytest.mark.parametrize("phase", [RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.REVERTING])
+def test_a_pause_leaves_closed_what_was_closed(phase: RolloutPhase) -> None:
+    paused = a_campaign_record(RolloutPhase.PAUSED, paused_in=phase)
+    assert kept_closed(paused, a_campaign()) == {"n1"}
+    assert kept_closed(replace(paused, paused_in=RolloutPhase.BAKING), a_campaign()) == frozenset()
+
+
 def test_evidence_begins_on_a_canary_that_is_still_to_be_opened() -> None:
     well = GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=900.0)
     record = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "gates": (well, passed(SMOKE))}

@@ -103,7 +103,9 @@ def texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
         yield place, value
 
 
-@pytest.mark.parametrize("namespace", ["llm", f"{MARK}-team", "default", "monitoring", "acme-nvidia-lab"])
+@pytest.mark.parametrize(
+    "namespace", ["llm", f"{MARK}-team", "default", "monitoring", "acme-nvidia-lab", "seatrial-research"]
+)
 def test_no_word_that_a_tenant_chose_is_left_wherever_it_stood(namespace: str) -> None:
     whose = LogOf(namespace=namespace, pod=f"{MARK}pod", container=f"{MARK}container")
     pod = a_pod(namespace)

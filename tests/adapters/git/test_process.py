@@ -109,3 +109,8 @@ def test_a_line_without_an_end_is_not_kept() -> None:
     done = run_told(["-c", f"alias.go=!{steps}; #", "go"], silent_seconds=20, on_line=told.append)
     assert (done.err.strip(), told) == ("the end", ["the end"])
     assert run(["-c", f"alias.go=!{steps}; #", "go"], timeout_seconds=20).err.strip() == "the end"
+
+
+def test_output_that_is_not_utf_8_is_shown_with_signs_in_it_and_fails_nothing() -> None:
+    done = run(["-c", "alias.go=!printf 'Gr\\351goire'; #", "go"], timeout_seconds=20)
+    assert (done.text, done.line) == ("Gr\N{REPLACEMENT CHARACTER}goire",) * 2

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.git import signatures
 from seatrial.adapters.git.errors import GitRefused
 from seatrial.adapters.git.proposals import Proposal
 from seatrial.adapters.git.repository import Repository
@@ -219,3 +221,26 @@ def test_where_commits_are_signed_a_commit_without_a_signature_is_not_ours(
 ) -> None:
     forge(remote, {"matrix.yaml": PROMOTED}, "--no-gpg-sign")
     refused(remote)
+
+
+def test_a_signature_by_a_gpg_key_that_has_expired_counts_as_none(
+    remote: Bare, tmp_path: Path, bare_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    then = ("--faked-system-time", "20240101T000000!")
+    with tempfile.TemporaryDirectory(prefix="gpg-") as home:  # the path of its socket has to be short
+        monkeypatch.setenv("GNUPGHOME", home)
+        quick = ("--batch", "--passphrase", "", "--quick-gen-key", "seatrial@example.com", "ed25519", "sign", "1d")
+        try:
+            subprocess.run(["gpg", "--quiet", *then, "--pinentry-mode", "loopback", *quick], check=True)
+            program = tmp_path / "gpg-then"
+            program.write_text(f'#!/bin/sh\nexec gpg {" ".join(then)} "$@"\n')
+            program.chmod(0o755)
+            signs = "[user]\n\tsigningKey = seatrial@example.com\n[commit]\n\tgpgSign = true\n"
+            bare_machine.write_text(f"[gpg]\n\tprogram = {program}\n{signs}")
+            ours = remote.ours()
+            made = propose(ours).commit
+            assert signatures.key_of(ours._clone, "commit", made)
+            bare_machine.write_text(signs)
+            assert signatures.key_of(ours._clone, "commit", made) == ""
+        finally:
+            subprocess.run(["gpgconf", "--kill", "all"], check=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -99,3 +100,14 @@ async def test_of_a_rollout_that_is_gone_nothing_is_measured(server: standin.Sta
 
     outcome = await JobMeasurer(to_server, Nobody(), home=keys.HOME, level=Level.BASELINE, images=()).measure(PROBE)
     assert (outcome.result, outcome.detail, server.seen) == (Result.STALE, "GPURollout spring is gone", [])
+
+
+async def test_a_gate_may_take_as_much_of_its_node_as_the_administrator_says(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.gives({}, code=201))
+    limits = {"memory": "128Gi"}
+    asking = JobMeasurer(to_server, Rollouts(), home=keys.HOME, level=Level.BASELINE, images=(), limits=limits)
+    await asking.measure(PROBE)
+    (container,) = json.loads(server.seen[-1].body)["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"memory": "128Gi", "nvidia.com/gpu": "1"}

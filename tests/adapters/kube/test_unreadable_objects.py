@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube.api.client import Listing
+from seatrial.adapters.kube.api.client import EventKind, Listing, WatchEvent
 from seatrial.adapters.kube.api.decoding import BareMetadata, decoder_of
 from seatrial.adapters.kube.reading import bare, project, rollout_intent, table
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnreadable
-from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.shapes import keys, records
 from seatrial.adapters.kube.streams.projection import REPORTED_MAX, Faults, projected
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.stream import Stream
 from seatrial.bugs import Bug, Guard
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
+from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.problems import UnreadableObject
 from seatrial.core.model.seen.snapshot import Snapshot
 from tests.adapters.kube import objects
@@ -205,6 +206,58 @@ async def test_the_only_rollout_set_aside_leaves_nothing_to_look_at_and_ends_not
         observer.observe()
         observer.set_aside("ZeroDivisionError")
         assert observer.observe() is None
+
+
+async def test_a_rollout_that_a_controller_is_for_alone_is_set_aside_like_any_other() -> None:
+    async with observing(Kinds(), rollout="spring") as observer:
+        assert observer.observe() is not None
+        assert observer.set_aside("ZeroDivisionError") == "spring"
+        assert observer.observe() is None
+
+
+async def test_a_claim_that_cannot_be_read_does_not_hold_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = Kinds()
+    kinds.lists[keys.RESOURCE_CLAIMS[0]] = []
+    async with observing(kinds) as observer:
+        poisoned(table.CLAIMS, monkeypatch, observer, "odd")
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS[0], objects.a_claim("odd"))
+        seen = await until(observer, lambda _: len(observer.streams[table.CLAIMS].faults) > 0)
+        assert seen.unreadable_objects == ()
+
+
+async def test_a_node_that_cannot_be_joined_stays_so_beside_a_tenants_pod_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds, whole = Kinds(), records.read_node
+
+    def raising(facts: NodeFacts, *args: str) -> Any:
+        if facts.name == "n1":
+            raise OverflowError("too large")
+        return whole(facts, *args)
+
+    async with observing(kinds) as observer:
+        monkeypatch.setattr(records, "read_node", raising)
+        poisoned(table.PODS, monkeypatch, observer, "odd")
+        kinds.tell("ADDED", keys.PODS, objects.a_pod("odd", node="n1"))
+        seen = await until(observer, lambda seen: "pods jobs/odd" in unreadable_on(seen, "n1"))
+        assert unreadable_on(seen, "n1") == ("nodes n1", "pods jobs/odd")
+        assert seen.nodes["n1"].facts.is_unavailable
+
+
+def test_an_object_that_cannot_be_read_keeps_its_own_last_state_and_not_that_of_one_with_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = Stream(table.PODS, WHERE, on_change=lambda *_: None, on_state=lambda: None, on_back=lambda *_: None)
+
+    def pod(uid: str) -> Any:
+        return decoder_of(table.PODS.model).decode(json.dumps(objects.a_gpu_pod("same", uid=uid)).encode())
+
+    stream._event(WatchEvent(kind=EventKind.ADDED, object=pod("first")))
+    held = stream.store.get(("jobs", "same"))
+    monkeypatch.setattr(stream, "_slim", lambda _raw: 1 // 0)
+    assert held is not None
+    assert stream._keep(pod("first")) is held
+    assert stream._keep(pod("second")) is None
 
 
 # ── every row ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -61,9 +61,11 @@ class Stand:
         return {"resultType": "matrix", "result": [each for each in found if each["values"]]}
 
 
-async def look(stand: Stand, *, nodes: set[str] | None = None, hours: float = 1.0, **more: Any) -> Telemetry:
+async def look(
+    stand: Stand, *, nodes: set[str] | None = None, hours: float = 1.0, matchers: str = "", **more: Any
+) -> Telemetry:
     async with serving(stand.handle) as url:
-        place = Place.read(url.removesuffix("/save"))
+        place = Place.read(url.removesuffix("/save"), matchers=matchers)
         watcher = PrometheusWatcher(place=place, clock=OurClock(), queries=(a_query(LOAD),), **more)
         return await watcher.watch(nodes or {"gpu-1"}, END - hours * 3600, END)
 
@@ -209,3 +211,14 @@ async def test_nobody_is_asked_about_no_node_or_no_time() -> None:
         assert await watcher.watch((), 0.0, 60.0) == Telemetry(since=0.0, until=60.0)
         assert await watcher.watch({"gpu-1"}, 60.0, 60.0) == Telemetry(since=60.0, until=60.0)
     assert stand.asked == []
+
+
+async def test_only_series_that_match_are_asked_for_whether_by_name_or_by_sample() -> None:
+    stand = Stand()
+    stand.has(every(INTERVAL))
+    assert (await look(stand, matchers='namespace="gpu-operator"')).series
+    asked = [
+        text for each in stand.asked for text in (*each.get("match[]", ()), *each.get("query", ())) if LOAD in text
+    ]
+    assert any("[" in text.rpartition("}")[2] for text in asked)
+    assert [text for text in asked if 'namespace="gpu-operator"}' not in text] == []

@@ -144,3 +144,11 @@ def test_a_reason_is_one_line_and_no_story() -> None:
     for said in ("  ", "x" * 301):
         with pytest.raises(CalledWrongly, match="say why with --reason TEXT"):
             wishing.reason_of(said)
+
+
+def test_resuming_and_approving_need_a_name_and_pausing_and_aborting_do_not() -> None:
+    waiting = a_rollout(approvals={"manual": ["waves"]})
+    assert wishing.resume(a_rollout(paused=True)).needs_name
+    assert wishing.approve(waiting, "waves").needs_name
+    assert not wishing.pause(waiting).needs_name
+    assert not wishing.abort(waiting, "it is slow").needs_name
