@@ -40,4 +40,6 @@ def test_the_pod_of_the_job_claims_by_that_template_and_counts_on_no_resource() 
     pod = probes.job_of(PROBE, UID)["spec"]["template"]["spec"]
     name = companions.companions_of(PROBE, UID, "gates", OWNER)[0].body["metadata"]["name"]
     assert pod["resourceClaims"] == [{"name": "gpus", "resourceClaimTemplateName": name}]
-    assert pod["containers"][0]["resources"] == {"claims": [{"name": "gpus"}]}
+    asked = pod["containers"][0]["resources"]
+    assert asked["claims"] == [{"name": "gpus"}]
+    assert "nvidia.com/gpu" not in asked["limits"]

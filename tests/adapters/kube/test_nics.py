@@ -138,7 +138,9 @@ async def test_the_job_is_confined_and_asks_for_nothing(fleet: Cluster, to_serve
     fleet.react = react
     await asked(to_server, "n1")
     (container,) = made[0]["containers"]
-    assert (container["image"], "resources" in container) == ("example.com/any:1", False)
+    assert container["image"] == "example.com/any:1"
+    assert container["resources"]["requests"] == {"memory": "0", "ephemeral-storage": "0"}
+    assert "nvidia.com/gpu" not in container["resources"]["limits"]
     assert container["securityContext"]["runAsNonRoot"] is True
     assert container["command"] == list(nics.command())
 

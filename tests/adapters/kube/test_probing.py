@@ -171,7 +171,7 @@ async def test_the_job_is_of_no_rollout_and_goes_by_itself_should_its_asker_be_k
     assert "ownerReferences" not in job["metadata"]
     assert job["spec"]["ttlSecondsAfterFinished"] == KEPT_ALONE_SECONDS
     pod = job["spec"]["template"]["spec"]
-    assert pod["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "2"}}
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "2"
     assert pod["automountServiceAccountToken"] is False
 
 

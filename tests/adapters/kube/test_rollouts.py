@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,11 +45,14 @@ def counted() -> Iterator[list[int]]:
         steps[0] += event == "opcode"
         return count
 
+    gc.collect()
+    gc.disable()  # what a collection ends may have steps of its own
     sys.settrace(count)
     try:
         yield steps
     finally:
         sys.settrace(before)
+        gc.enable()
 
 
 async def steps_of_changes(kinds: Kinds, ended: int) -> dict[str, int]:
