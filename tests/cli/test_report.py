@@ -83,9 +83,9 @@ def test_the_terminal_says_what_a_commit_without_an_address_says(tmp_path: Path)
         f"spring: driver {OLD.version} → {NEW.version}, Done",
         f"Done: 20 of 20 nodes run {NEW.version}.",
         "It began on 2026-03-01 at 10:00 UTC and reached Done 2 d 1 h later.",
-        "gpu-03 passed rdma and smoke-train and was healthy on it for 48 hours.",
+        "gpu-03 passed rdma and smoke-train and was healthy on it for 48.1 hours.",
         "alice (claimed) approved waves.",
-        "It kept nodes out of service for 13.0 GPU-hours.",
+        "It kept nodes out of service for 13.4 GPU-hours.",
     ]
 
 

@@ -46,6 +46,7 @@ SAID: dict[str, tuple[str, str, str]] = {
     "--probes-image": ("example.com/probes:1", "example.com/probes:1", "suite_image"),
     "--gates-namespace": ("gates-here", "gates-here", "gates_namespace"),
     "--gates-level": ("restricted", "restricted", "gates_level"),
+    "--gates-limit": ("memory=128Gi", "128Gi", "gate_limits"),
     "--gate-image-allow": ("registry.example.com/gates/", "registry.example.com/gates/", "gate_images"),
     "--webhook-allow": ("https://hooks.example.com:8443", "'hooks.example.com', 8443", "webhooks"),
     "--dra-namespace": ("dra-here", "dra-here", "dra_namespaces"),
@@ -62,12 +63,19 @@ SAID: dict[str, tuple[str, str, str]] = {
     "--prometheus": ("https://metrics.example.com", "https://metrics.example.com", "prometheus watcher"),
     "--prometheus-secret": ("{folder}/login", "/login", "prometheus watcher"),
     "--prometheus-authority": ("{folder}/ca.crt", "/ca.crt", "prometheus watcher"),
+    "--prometheus-matchers": ('job="dcgm"', "dcgm", "prometheus watcher"),
     "--prometheus-node-label": ("node_name", "node_name", "watcher"),
     "--prometheus-scrape-seconds": ("32", "32", "watcher"),
     "--prometheus-look-seconds": ("61", "61", "watch_seconds"),
 }
 """What is said with each option, how it shows, and the settings that differ for it."""
-BESIDE = ("--prometheus-secret", "--prometheus-authority", "--prometheus-node-label", "--prometheus-scrape-seconds")
+BESIDE = (
+    "--prometheus-secret",
+    "--prometheus-authority",
+    "--prometheus-matchers",
+    "--prometheus-node-label",
+    "--prometheus-scrape-seconds",
+)
 """Options that mean something only where a Prometheus is named."""
 UNSAID = {"user_agent", "is_uninstalling", "patience_seconds"}
 """Settings that no option of this command has."""
@@ -134,6 +142,7 @@ CONSUMERS = {
     "gates_namespace": "KubeObserver.home Access.home JobMeasurer.home",
     "gates_level": "JobMeasurer.level",
     "gate_images": "JobMeasurer.images",
+    "gate_limits": "JobMeasurer.limits",
     "lease_seconds": "candidate.seconds timing_of.seconds",
     "journal": "JsonlJournal.path",
     "once": "run_forever",
@@ -187,6 +196,7 @@ async def test_every_setting_reaches_those_who_go_by_it(stage: Stage, monkeypatc
         "gates_namespace": "gates-here",
         "gates_level": Level.RESTRICTED,
         "gate_images": ("registry.example.com/gates/",),
+        "gate_limits": (("memory", "128Gi"),),
         "lease_seconds": 17,
         "journal": stage.folder / "journal",
         "once": False,

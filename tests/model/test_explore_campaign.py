@@ -113,7 +113,7 @@ def test_a_canary_and_two_more_nodes(via: Via, has_pools: bool) -> None:
 @pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
 @pytest.mark.parametrize("via", VIAS)
 def test_a_gate_that_fails_brings_everything_back(via: Via, has_pools: bool) -> None:
-    assert_all_is_well(walk(3, via, has_pools=has_pools, gate_fates=FAILING), states_min=600)
+    assert_all_is_well(walk(3, via, has_pools=has_pools, gate_fates=FAILING), states_min=500)
 
 
 @pytest.mark.parametrize("via", VIAS)

@@ -137,7 +137,7 @@ def test_a_canary_and_two_more_nodes(driver: DriverRevision) -> None:
 
 @pytest.mark.parametrize("driver", [OLD, NEW], ids=["operands", "and a driver"])
 def test_a_gate_that_fails_brings_the_canary_back(driver: DriverRevision) -> None:
-    assert_all_is_well(a_campaign_over(2, driver=driver, gate_fates=FAILING), states_min=1_000)
+    assert_all_is_well(a_campaign_over(2, driver=driver, gate_fates=FAILING), states_min=450)
 
 
 def test_somebody_wants_it_undone_at_any_moment() -> None:

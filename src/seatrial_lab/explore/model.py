@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import HomeAct, Publish
-from seatrial.core.actions.of_campaigns import MarkNode, OuterAct, StartProbe
+from seatrial.core.actions.of_campaigns import EndProbe, MarkNode, OuterAct, StartProbe
 from seatrial.core.actions.on_nodes import NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import Keeping
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
@@ -229,7 +229,7 @@ class Model:
         """What cannot be seen yet, with one more write of ours."""
         if place == self._size + 1:
             is_source = isinstance(action, HomeAct) and not (isinstance(action, Publish) and action.via is Via.DIRECT)
-            place += 1 if is_source else 2 if isinstance(action, StartProbe) else 0
+            place += 1 if is_source else 2 if isinstance(action, StartProbe | EndProbe) else 0
         return self._unseen.of(self._unseen.values[unseen] | {(place, action.subject)})
 
     def _new_wish(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:

@@ -11,6 +11,7 @@ import argparse
 
 from seatrial import manifests
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.program import print_data
 
 EXITS: tuple[ExitCode, ...] = ()
@@ -59,10 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network", action="store_true", help="with the rights that rollouts of the network driver need besides"
     )
-    _add_places(parser)
+    _add_places(rarely(parser))
 
 
-def _add_places(parser: argparse.ArgumentParser) -> None:
+def _add_places(parser: argparse._ArgumentGroup) -> None:
     """What is granted by name or by namespace, and what most clusters do not need."""
     parser.add_argument(
         "--release-of",
