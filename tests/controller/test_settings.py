@@ -180,7 +180,8 @@ class Heard(dict[str, list[dict[str, Any]]]):
 
 def is_in(value: object, argument: object) -> bool:
     """Whether somebody was given a value, or all words of it among others."""
-    words = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
+    parts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
+    words = [word for part in parts for word in (part if isinstance(part, tuple) else (part,))]
     return argument == value or (bool(words) and all(word in shown(argument) for word in words))
 
 
