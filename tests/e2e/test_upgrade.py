@@ -31,9 +31,10 @@ SPARE = {
     ("gpu-operator", "", "events", "create"),  # only when a driver pod cannot be restarted
     ("gpu-operator", "", "events", "patch"),
     (dra.NAMESPACE, "", "pods", "delete"),
-    *(("", "maintenance.nvidia.com", "nodemaintenances", verb) for verb in ("watch", "create", "patch", "delete")),
+    *(("", "maintenance.nvidia.com", "nodemaintenances", verb) for verb in ("list", "watch")),
+    *(("default", "maintenance.nvidia.com", "nodemaintenances", verb) for verb in ("create", "patch", "delete")),
 }
-"""Rights that this upgrade has no use for; those of the last two lines are used in the stories beside it."""
+"""Rights that this upgrade has no use for; those of the last three lines are used in the stories beside it."""
 
 
 def all_done(history: History) -> bool:
