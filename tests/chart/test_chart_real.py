@@ -147,7 +147,8 @@ def a_gate_pod(level: Level) -> dict[str, Any]:
         ("create", "jobs.batch", NAMESPACE, False),
         ("create", "jobs.batch", "default", False),
         ("create", "pods", GATES, False),
-        ("delete", "jobs.batch", GATES, False),
+        ("delete", "jobs.batch", GATES, True),  # gates that a rollback overtook
+        ("delete", "jobs.batch", NAMESPACE, False),
         ("get", "secrets", GATES, False),
         ("get", "configmaps", GATES, False),
         ("list", "events", NAMESPACE, False),
