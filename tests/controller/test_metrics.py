@@ -294,7 +294,7 @@ def test_promtool_finds_nothing_to_complain_of(watched: Watched) -> None:
     watched.take(a_pass(before, at=NOW - 10), a_full_pass())
     families = list(text_string_to_metric_families(watched.metrics.page().decode()))
     assert [family.name for family in families if not family.samples] == []
-    assert len(families) == 6 + 13
+    assert len(families) == 6 + 14
     done = subprocess.run(
         [promtool.find_or_get(), "check", "metrics"], input=watched.metrics.page(), capture_output=True, check=False
     )

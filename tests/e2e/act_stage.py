@@ -55,6 +55,7 @@ from tests.scenarios.acts import (
     FIRST,
     HELM_RELEASE,
     NAMESPACE,
+    OPERATORS,
     OURS,
     PLAN,
     POLICY,
@@ -69,8 +70,6 @@ from tests.scenarios.acts import (
 )
 from tests.scenarios.two_stages import Repository
 
-OPERATORS: Final = "act-operator"
-"""The namespace of the operator's pods; one of our own, so that no other fleet's are in it."""
 KEEPER: Final = "act-keeper"
 """The DaemonSet that owns the DRA plugin and the toolkit: anybody else's pod with their labels is neither."""
 TOOLKIT_APP, TOOLKIT_HASH = "nvidia-container-toolkit-daemonset", "act-revision"
@@ -392,9 +391,9 @@ class ActStage:
     async def _offer(self) -> None:
         """What OLM says of an operator that it has installed, and of what it would install next."""
         name = _name(PLAN).partition("/")[2]
-        await self._apply(publishing.plan_path(PLAN), olm.plan(name, CSVS[1:], namespace=NAMESPACE))
-        path = api_path(olm.API_VERSION, "subscriptions", namespace=NAMESPACE, name=olm.NAME)
-        await self._apply(path, olm.subscription("nvidia-network-operator", namespace=NAMESPACE))
+        await self._apply(publishing.plan_path(PLAN), olm.plan(name, CSVS[1:], namespace=OPERATORS))
+        path = api_path(olm.API_VERSION, "subscriptions", namespace=OPERATORS, name=olm.NAME)
+        await self._apply(path, olm.subscription("nvidia-network-operator", namespace=OPERATORS))
         said = {"status": olm.subscribed_status(CSVS[0], name)}
         written = await self.client.patch(path, said, Named, kind=PatchKind.MERGE, subresource="status")
         self.placed[path] = written.metadata.resource_version
@@ -432,7 +431,7 @@ class ActStage:
             keys.workload_path(NAMESPACE, "")[:-1]: self.observer.streams[table.WORKLOADS],
             keys.revisions_path(OPERATORS): self.observer.streams[table.REVISIONS],
             **{
-                api_path(api, plural, namespace=NAMESPACE): self.observer.streams[HOLDING[plural]]
+                api_path(api, plural, namespace=OPERATORS): self.observer.streams[HOLDING[plural]]
                 for plural, api in APIS.items()
             },
             **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},

@@ -78,15 +78,17 @@ from tests.scenarios.two_stages import Build
 FIRST, SECOND = "act-1", "act-2"
 """The nodes; acts are about the first."""
 NAMESPACE, ELSEWHERE = "act-users", "act-others"
+OPERATORS: Final = "act-operator"
+"""The namespace of the operator's pods; one of our own, so that no other fleet's are in it."""
 POLICY, DRIVER = "ClusterPolicy/act-policy", "NVIDIADriver/act-driver"
 """Names of resources that own drivers."""
 HELM_RELEASE, APPLICATION, MANY = (
-    f"HelmRelease/{NAMESPACE}/act-gpu",
-    f"Application/{NAMESPACE}/act-gpu",
-    f"Application/{NAMESPACE}/act-many",
+    f"HelmRelease/{OPERATORS}/act-gpu",
+    f"Application/{OPERATORS}/act-gpu",
+    f"Application/{OPERATORS}/act-many",
 )
 """What holds the release of an operator; the last has several sources."""
-PLAN: Final = f"InstallPlan/{NAMESPACE}/act-install"
+PLAN: Final = f"InstallPlan/{OPERATORS}/act-install"
 CSVS: Final = ("nvidia-network-operator.v25.4.0", "nvidia-network-operator.v25.7.0")
 """What OLM has installed, and what its plan would."""
 RELEASED, NEXT = "v25.3.4", "v25.10.0"
@@ -918,7 +920,7 @@ async def _job(look: Look, _act: StartProbe) -> object:
     return {
         "image": container["image"],
         "command": container.get("command"),
-        "gpus": container["resources"].get("limits"),
+        "gpus": _counted(container["resources"]),
         "seconds": spec["activeDeadlineSeconds"],
     }
 
@@ -933,13 +935,18 @@ def _measuring(act: StartProbe) -> object:
     }
 
 
+def _counted(resources: dict[str, Any]) -> dict[str, str] | None:
+    """The GPUs that a container counts on, beside the limits of every gate."""
+    return {name: count for name, count in resources["limits"].items() if name.startswith("nvidia.com/")} or None
+
+
 async def _claimed(look: Look, _act: StartProbe) -> object:
     (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
     spec = job["spec"]["template"]["spec"]
     (claim,) = spec["resourceClaims"]
     template = await look.stored(f"{keys.claim_templates_path(ELSEWHERE)}/{claim['resourceClaimTemplateName']}")
     (asked,) = template["spec"]["spec"]["devices"]["requests"]
-    limits = spec["containers"][0]["resources"].get("limits")
+    limits = _counted(spec["containers"][0]["resources"])
     return asked["exactly"]["deviceClassName"], asked["exactly"]["count"], limits
 
 

@@ -356,7 +356,7 @@ async def test_a_probe_is_a_job_of_its_rollout_on_its_node_once(place: ControlPl
     assert limits == (31 + probes.START_SECONDS, 31, 86_400)
     assert (spec["backoffLimit"], pod["restartPolicy"]) == (0, "Never")
     assert pod["containers"][0]["command"] == ["all_reduce", "-b", "8"]
-    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1", **probes.LIMITS}
     place.kubectl("delete", "job", job["metadata"]["name"], "-n", NAMESPACE)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, records
 from seatrial.core.model.consumers import GpuUse
@@ -170,6 +171,7 @@ async def test_a_maintenance_is_seen_from_the_question_to_the_answer(fleet: Flee
         "spec": {"nodeName": node, "requestorID": "seatrial.dev"},
     }
     async with observing(fleet) as observer:
+        observer.streams.open((table.MAINTENANCES,))
         await asyncio.to_thread(fleet.plane.apply, [asked])
         facts = await until(observer, node, lambda facts: facts.maintenance is not None)
         assert facts.maintenance is not None
