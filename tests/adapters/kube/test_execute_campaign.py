@@ -376,7 +376,7 @@ async def test_gpus_are_claimed_by_one_template_of_the_rollout_however_many_prob
     assert len(pods) == 2
     for pod in pods:
         assert [each["resourceClaimTemplateName"] for each in pod["resourceClaims"]] == [template["metadata"]["name"]]
-        assert pod["containers"][0]["resources"] == {"claims": [{"name": "gpus"}]}
+        assert pod["containers"][0]["resources"]["claims"] == [{"name": "gpus"}]
     place.kubectl("delete", "jobs", "--all", "-n", NAMESPACE)
     place.kubectl("delete", "resourceclaimtemplates", "--all", "-n", NAMESPACE)
 
