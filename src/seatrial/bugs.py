@@ -1,6 +1,6 @@
 """A bug of ours that was contained: which object, act or rollout it was about, and its traceback.
 
-Three places contain exceptions that nothing foresaw, so that one bad value costs one object, act or rollout:
+Unforeseen exceptions are contained in three places, so that one bad value costs one object, act or rollout:
 
     projection   adapters/kube/streams/projection.py    the object counts as unreadable
     act          run/routing.py                         the outcome is unknown
