@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,10 @@ real_nodes.needed()
 
 PREFIX, ROLLOUT = "gates", "spring"
 REAL = f"{PREFIX}-real-000"
-OPEN, TIGHT, STRICT = HOMES = ("gates-open", "gates-tight", "gates-strict")
+OPEN, STRICT = HOMES = ("gates-open", "gates-strict")
 OLD = "570.124.06"
 PROBES = f"{recipe.PROBES.name}:{__version__}"
 TIMEOUT_SECONDS = 120.0
-MEBIBYTES = 24
-"""What a container of the tight namespace may have."""
 
 PASSED, FAILED, UNKNOWN = GateVerdict.PASSED, GateVerdict.FAILED, GateVerdict.UNKNOWN
 REPORT = '{"measured": [{"name": "all-reduce", "value": 391.4, "unit": "GB/s", "gpu": "GPU-0"}]}'
@@ -75,6 +73,7 @@ class Row:
     """What its detail begins with."""
     home: str = OPEN
     level: Level = Level.BASELINE
+    limits: Mapping[str, str] = field(default_factory=lambda: probes.LIMITS)
     start_seconds: int = probes.START_SECONDS
 
 
@@ -133,7 +132,7 @@ ROWS = (
         gate=a_gate("hungry", "x=aaaaaaaa; while :; do x=$x$x; done"),
         verdict=FAILED,
         says="exit code 137, OOMKilled",
-        home=TIGHT,
+        limits={"memory": "24Mi"},
     ),
     Row(gate=a_gate("hung", ENDS_WELL_WHEN_TOLD, timeout_seconds=2.0), verdict=FAILED, says="it did not end in time"),
     Row(
@@ -171,7 +170,7 @@ class Yard:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid))
 
     async def ask(self, client: Client, row: Row) -> None:
-        measurer = JobMeasurer(client, self, home=row.home, level=row.level, images=())
+        measurer = JobMeasurer(client, self, home=row.home, level=row.level, images=(), limits=row.limits)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(probes, "START_SECONDS", row.start_seconds)
             assert (await measurer.measure(question(row.gate))).result is Result.DONE
@@ -225,13 +224,11 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
         real = node.start(plane, REAL, driver_versions=(OLD,))
         real.import_archive(image_of_payloads(folder))
         make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=1, driver_version=OLD, real_nodes=(REAL,)))
-        memory = {"type": "Container", "default": {"memory": f"{MEBIBYTES}Mi"}}
-        small = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small", "namespace": TIGHT}}
         rollout = {"apiVersion": keys.API_VERSION, "kind": "GPURollout", "metadata": {"name": ROLLOUT}}
         spec = {"target": {"driver": OLD}, "nodeSelector": {"no": "node"}}
         strict = {STRICT: {"pod-security.kubernetes.io/enforce": "restricted"}}
         homes = [manifests.namespace(each, PREFIX, labels=strict.get(each)) for each in HOMES]
-        plane.apply([*homes, small | {"spec": {"limits": [memory]}}, rollout | {"spec": spec}])
+        plane.apply([*homes, rollout | {"spec": spec}])
         for home in HOMES:
             plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", home, "--timeout=30s")
         made = Yard(plane=plane, real=real, uid=plane.get("gpurollout", ROLLOUT)["metadata"]["uid"])
@@ -278,7 +275,7 @@ def test_a_payload_runs_from_our_image_with_a_gpu_as_nobody_and_leaves_its_repor
     (status,) = pod["status"]["containerStatuses"]
     (container,) = pod["spec"]["containers"]
     assert pod["spec"]["nodeName"] == REAL
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert container["resources"]["limits"] == {**probes.LIMITS, "nvidia.com/gpu": "1"}
     assert container["securityContext"]["runAsNonRoot"] is True
     assert status["image"] == PROBES
     ended = status["state"]["terminated"]

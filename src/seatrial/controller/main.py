@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from seatrial import __version__
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer
@@ -61,10 +61,11 @@ from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
 from seatrial.run.routing import Router, Routes
-from seatrial.supervision import Ending, Tell
+from seatrial.supervision import Ending
 
 __all__ = ["LEASE", "LeaseHeld", "LeaseLost", "Settings", "SystemClock", "control"]
 
+NewsT = TypeVar("NewsT")
 SYNC_SECONDS: Final = 60.0
 BEAT_SECONDS: Final = 60.0
 """How often an open rollout is told that we still look at it."""
@@ -151,32 +152,18 @@ def settled() -> Iterator[None]:
         gc.freeze()
 
 
-class Bugs:
-    """Bugs of ours that were contained are told to everybody who listens."""
+class Listeners(Generic[NewsT]):
+    """Everybody who is to hear of one kind of news, such as background work that ended."""
 
-    def __init__(self, *listeners: TellBug) -> None:
+    def __init__(self, *listeners: Callable[[NewsT], None]) -> None:
         self._listeners = list(listeners)
 
-    def listen(self, listener: TellBug) -> None:
+    def listen(self, listener: Callable[[NewsT], None]) -> None:
         self._listeners.append(listener)
 
-    def tell(self, bug: Bug) -> None:
+    def tell(self, news: NewsT) -> None:
         for listener in self._listeners:
-            listener(bug)
-
-
-class Endings:
-    """Whatever ends in the background is told to everybody who listens; it begins anew by itself."""
-
-    def __init__(self, *listeners: Tell) -> None:
-        self._listeners = list(listeners)
-
-    def listen(self, listener: Tell) -> None:
-        self._listeners.append(listener)
-
-    def tell(self, ending: Ending) -> None:
-        for listener in self._listeners:
-            listener(ending)
+            listener(news)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +175,8 @@ class Life:
     identity: str
     clock: SystemClock
     health: Health
-    endings: Endings
-    bugs: Bugs
+    endings: Listeners[Ending]
+    bugs: Listeners[Bug]
     election: Election
     metrics: Metrics
     stopping: asyncio.Event
@@ -228,7 +215,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
 
 def _begun(settings: Settings, log: Log) -> Life:
     identity = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    clock, endings = SystemClock(), Endings(log.ended)
+    clock, endings = SystemClock(), Listeners[Ending](log.ended)
     election = leading.candidate(
         settings.config,
         namespace=settings.lease_namespace,
@@ -244,7 +231,7 @@ def _begun(settings: Settings, log: Log) -> Life:
     )
     metrics = Metrics(version=__version__, now=clock.now, is_leader=election.is_leader)
     endings.listen(metrics.ended)
-    bugs = Bugs(log.bug, metrics.bug)
+    bugs = Listeners[Bug](log.bug, metrics.bug)
     return Life(
         settings=settings,
         log=log,

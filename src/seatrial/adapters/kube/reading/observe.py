@@ -159,7 +159,7 @@ class KubeObserver(FleetObserver):
                 operator=self.operator(),
                 unreadable=tuple(each for each in self._rollouts.unreadable().items() if each[0] != record.name),
                 unreadable_objects=self.streams.unreadable(),
-                set_aside=self._rollouts.set_aside(),
+                set_aside=self._rollouts.aside(),
                 is_guarded=keys.FINALIZER in rollout.metadata.finalizers,
                 is_deleting=rollout.metadata.deletion_timestamp is not None,
                 is_uninstalling=self._is_uninstalling,
@@ -243,7 +243,7 @@ class KubeObserver(FleetObserver):
 
     def set_aside(self, why: str) -> str:
         """Leave the rollout at work alone for a while, after a bug of ours; its name, empty where there is none."""
-        return self._rollouts.put_aside(why)
+        return self._rollouts.set_aside(why)
 
     @property
     def at_work(self) -> str:

@@ -69,13 +69,13 @@ class Rollouts:
         self.at_work = found.metadata.name if found is not None else ""
         return found
 
-    def put_aside(self, why: str) -> str:
+    def set_aside(self, why: str) -> str:
         """Leave the rollout that was last found alone for a while, and say which that is."""
         if self.at_work:
             self._aside[self.at_work] = (self._now() + ASIDE_SECONDS, why)
         return self.at_work
 
-    def set_aside(self) -> tuple[tuple[str, str], ...]:
+    def aside(self) -> tuple[tuple[str, str], ...]:
         """The rollouts that are left alone for now, and why."""
         now = self._now()
         self._aside = {
@@ -84,7 +84,7 @@ class Rollouts:
         return tuple(sorted((name, why) for name, (_, why) in self._aside.items()))
 
     def _find(self) -> models.Rollout | None:
-        aside = dict(self.set_aside())
+        aside = dict(self.aside())
         if self._name:
             item = self._store.get(("", self._name))
             return item.read() if item is not None and self._name not in aside else None
