@@ -64,7 +64,7 @@ class Apart:
                 await home.do(act)
             except MemoryError:
                 raise
-            except Exception as err:  # noqa: BLE001  the other home gets its try, whatever it is
+            except Exception as err:  # noqa: BLE001  the other home must still get its turn
                 failures.append(err)
         if failures:
             raise failures[0]

@@ -4,8 +4,8 @@
     not seen    the facts from before stay, `trouble` says why they are old, `since` says since when
 
 Looks every half minute, and at once after a write of ours. One thing at a time: a look that began before a write never
-hides it. Whatever goes wrong in a look or a try is a failure that is shown: other people write what is read here. What
-else ends the looking is told, and it begins anew, while what was seen grows old.
+hides it. Anything that goes wrong in a look or a try is a failure that is shown, since others write what is read here.
+If the loop itself ends, that is reported and it starts again, while what was seen grows old.
 
 Tests: tests/controller/test_keeper.py, tests/e2e/
 """
@@ -255,7 +255,7 @@ class Keeper:
 
 
 def _why(err: Exception) -> str:
-    """Why a look or a try failed; of what nobody foresaw the kind goes along."""
+    """Why a look or a try failed; an unforeseen error is named with its type."""
     return str(err) if isinstance(err, SeatrialError | OSError) else foreign.lines(supervision.told(err))
 
 

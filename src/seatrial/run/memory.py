@@ -88,7 +88,7 @@ class Memory:
             self._learn(outcome, now)
 
     def worn_out(self) -> Rebuff | None:
-        """The last of several acts in a row whose outcome is unknown: whatever is tried, we fall over it."""
+        """The last of several acts in a row whose outcome is unknown: trying more will not help."""
         found = (each for each in self._rebuffs.values() if each.code == UNKNOWN and each.count >= UNKNOWN_MAX)
         return next(found, None)
 

@@ -52,7 +52,7 @@ class Router:
         on_end: Callable[[], None],
         on_bug: TellBug | None = None,
     ) -> None:
-        """`on_outcome` is told how each act ended, `on_end` that there is something to collect.
+        """`on_outcome` receives how each act ended; `on_end` is called when there is something to collect.
 
         With `on_bug` an act that raises has an unknown outcome; without, its exception is raised by `collect`."""
         self._routes = routes

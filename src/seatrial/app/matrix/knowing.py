@@ -35,7 +35,7 @@ class FactsStatus:
     own: tuple[str, ...]
     bundles: Mapping[str, Locked]
     unverified: Mapping[str, str]
-    """Of these, the ones of which nobody can tell now who vouches for them, and why."""
+    """Of these, the ones whose signer cannot be checked now, and why."""
     sources: tuple[SourceAge, ...]
     """The oldest first."""
 
@@ -143,7 +143,7 @@ def status(folder: Path, more: Sequence[str] = ()) -> FactsStatus:
 
 
 def _doubt(facts: Path, name: str, locked: Locked) -> str:
-    """Why nobody can tell who vouches for a bundle: the lock is a file that anybody may edit, and is not believed."""
+    """Why the signer of a bundle cannot be checked: the lock is a file that anyone may edit, so it proves nothing."""
     from seatrial.adapters.files.facts import sources
     from seatrial.adapters.files.facts.store import ALLOWED, LOCK
     from seatrial.adapters.ssh.signatures import signer_of
@@ -157,7 +157,7 @@ def _doubt(facts: Path, name: str, locked: Locked) -> str:
             str(folder),
         )
     if not locked.signer:
-        return "" if locked.pin else f"{LOCK} names neither a signer nor a digest that somebody gave"
+        return "" if locked.pin else f"{LOCK} names neither a signer nor a digest"
     if not bundle.signature:
         return f"{LOCK} says that {locked.signer} signed it, and there is no signature"
     try:

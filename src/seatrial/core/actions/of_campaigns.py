@@ -2,7 +2,7 @@
 
     MarkNode            set or take away a campaign's marks on a node: the canary's label, our skip label
     StartProbe          have a gate measured on a node
-    EndProbe            end a measurement that nobody waits for any more
+    EndProbe            end a measurement that is no longer needed
     SetAutoUpgrade      switch NVIDIA's own upgrade controller on or off
     MakePool            make the canary's MachineConfigPool
     RemovePool          remove it again

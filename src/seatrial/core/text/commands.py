@@ -1,6 +1,6 @@
-"""Commands in a sentence, between backticks: what fills a gap there is one word of the command, whatever is in it.
+"""Commands in a sentence, between backticks: a value in a command stays one word of it, no matter what it contains.
 
-Law of this file: a name may come from anywhere, and people paste what they are told to run. Tests:
+Law of this file: a name may come from anywhere, and people paste the commands that we print. Tests:
 tests/core/test_commands.py, which also holds every sentence of the program to it
 """
 

@@ -301,7 +301,7 @@ class FleetObserver:
         self.streams.poke()
 
     def list_anew(self, streams: Collection[str]) -> None:
-        """Have these streams listed again: somebody waits for word from them."""
+        """List these streams again: an unknown outcome is settled by what they show."""
         self.streams.list_anew(streams)
 
     def operator(self) -> OperatorFacts:

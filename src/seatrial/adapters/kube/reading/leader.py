@@ -1,7 +1,7 @@
 """When a controller was last heard of: its Lease, as whoever looks at a cluster may read it.
 
 Law of this file: it is for people, and of the controller's own namespace: in any other, a Lease of its name is a
-tenant's. The time in a Lease is by its holder's clock; nobody leads or stops by it (api/lease.py does not look at it),
+tenant's. The time in a Lease is by its holder's clock; no election depends on it (api/lease.py does not look at it),
 and one that is far ahead says nothing of when it was written. Tests: tests/adapters/kube/test_leader.py
 """
 
@@ -51,7 +51,7 @@ class Leader:
         return now - self.heard_at < 2 * self.lease_seconds
 
     def is_doubtful(self, now: Instant) -> bool:
-        """Whether its time is so far ahead that nobody can tell when it was renewed."""
+        """Whether its time is so far ahead that the last renewal cannot be known."""
         return bool(self.holder) and self.heard_at is not None and self.heard_at - now > self.lease_seconds
 
 

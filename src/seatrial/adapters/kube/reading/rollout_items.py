@@ -1,7 +1,7 @@
 """A GPURollout as it is kept: read, or with the reason why it cannot be, and whether it has begun all the same.
 
-Law of this file: one that cannot be read is kept like any other, so that it holds itself and nobody else. Each state is
-read once, when it comes, and not again by every pass.
+Law of this file: one that cannot be read is kept like any other, so that it holds itself and no other rollout. Each
+state is read once, when it comes, and not again by every pass.
 
 Tests: tests/adapters/kube/test_observe.py
 """
@@ -59,7 +59,7 @@ class RolloutItem:
     record: RolloutRecord | None = None
     """What its status says."""
     fault: str = ""
-    """Why something of it could not be read, whatever the operator says."""
+    """Why some part of it could not be read, apart from what the operator reports."""
     phase: str = ""
     """Where it says that its campaign stands."""
     warning: str = ""

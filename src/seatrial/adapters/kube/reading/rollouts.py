@@ -1,6 +1,6 @@
 """The rollouts of a cluster: which one is worked on, which cannot be read, and which are under way beside it.
 
-Law of this file: one that cannot be read stands back, and holds nobody else; and those that ended cost a pass nothing,
+Law of this file: one that cannot be read stands back and holds no other; and those that ended cost a pass nothing,
 however many they are. Tests: tests/adapters/kube/test_observe.py, test_rollouts.py
 """
 
@@ -156,7 +156,7 @@ class Rollouts:
         item = self._store.get(("", name)) if name else None
         if item is None:
             return None
-        # One that cannot be read is not Done as far as we can tell, and nobody comes after that.
+        # One that cannot be read may not be Done, so no rollout may start after it.
         return choosing.phase_of(item.record) if item.record is not None else RolloutPhase.PROPOSED
 
     def _whose_turn(self, present: list[RolloutItem], aside: Collection[str]) -> models.Rollout | None:

@@ -1,6 +1,6 @@
 """The driver that is loaded: what a gate measured speaks for a version only where the kernel has that version.
 
-    another one is reported                         failed, whatever image reports it
+    another one is reported                         failed, no matter which image reports it
     a payload of ours that takes GPUs reports none  unknown: it looks at NVML, and NVML did not answer
     any other Job reports none                      its own word counts; its image need not know NVML
 

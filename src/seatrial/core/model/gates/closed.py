@@ -20,7 +20,7 @@ BEFORE_WORK: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, Rollou
 
 
 def kept_closed(record: CampaignRecord | None, campaign: Campaign | None) -> frozenset[str]:
-    """The canaries on whose GPUs a gate has not passed: nobody works there on the new driver."""
+    """The canaries on which a gate has not passed: no job may run there on the new driver."""
     if record is None or campaign is None or (record.paused_in or record.phase) not in BEFORE_WORK:
         return frozenset()
     wanted = [gate for gate in campaign.gates if gate.wants_gpus and not gate.is_soak]

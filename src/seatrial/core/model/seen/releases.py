@@ -3,8 +3,8 @@
     Release    what runs, by the chart's own Deployment; Helm's name for it, where Helm brought it
     Holder     a HelmRelease or an Application whose chart it is: another version there is another release
 
-Law of this file: an operator is known by the name of its chart, whoever deploys it; and only in places where no tenant
-writes, for anybody may give anything that name. Tests: tests/core/test_releases.py
+Law of this file: an operator is known by the name of its chart, not by what deploys it; and only in places where no
+tenant writes, for anyone may give anything that name. Tests: tests/core/test_releases.py
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ STACK: Final = re.compile(
     r"kube-(?:system|public|node-lease)|openshift-.*|gpu-operator(?:-resources)?|network-operator|node-feature-discovery"
     r"|nvidia-(?:gpu-operator|network-operator|dra-driver(?:-gpu)?|device-plugin)|dra-driver-nvidia-gpu|seatrial(?:-gates)?"
 )
-"""Namespaces that no tenant writes into; whatever is in another is taken for a tenant's."""
+"""Namespaces that no tenant writes into; objects in any other are taken for a tenant's."""
 SHARED: Final = re.compile(rf"{STACK.pattern}|argocd|cert-manager|default|flux-system|monitoring|openshift")
 """Namespaces that everybody has: who reads the file looks for them."""
 OPERATORS: Final = "gpu-operator"

@@ -7,7 +7,7 @@
     phases, reasons, types              where they are words of the trade
     times, uids, amounts                as they are
 
-Law of this file: whatever is none of these is a number. Tests: tests/core/test_portable_tenants.py,
+Law of this file: everything else becomes a number. Tests: tests/core/test_portable_tenants.py,
 tests/properties/test_portable.py
 """
 
@@ -54,9 +54,9 @@ class Tenants:
     words: Words
     """Of the trade, and the new names."""
     keys: frozenset[str]
-    """Labels of nodes, and those that somebody chooses by."""
+    """Labels of nodes, and those that a selector of ours uses."""
     values: frozenset[str]
-    """What nodes have as labels, and what somebody chooses by: it is in the file anyway."""
+    """What nodes have as labels, and what a selector of ours uses: the file shows both anyway."""
     _numbers: dict[str, str] = field(default_factory=dict, compare=False)
 
     def told(self, value: Any, key: str = "") -> Any:

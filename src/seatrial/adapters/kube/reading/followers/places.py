@@ -1,7 +1,7 @@
-"""Where the operators run whose releases we know: what calls itself one elsewhere is anybody's, and is not read.
+"""Where the operators run whose releases we know: a release anywhere else is not read.
 
-Law of this file: a label can be written by whoever may make a Deployment; a namespace of an operator is its admins'.
-Tests: tests/adapters/kube/test_release_places.py
+Law of this file: anyone who may create a Deployment can set its labels, but only an operator's admins can write into
+its namespace. Tests: tests/adapters/kube/test_release_places.py
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ CONFINED: Final[Mapping[str, Any]] = {
 """What every gate is held to, whatever its namespace lets in: images of anybody's run here, as root where they like."""
 LIMITS: Final[Mapping[str, str]] = MappingProxyType({"memory": "64Gi", "ephemeral-storage": "64Gi"})
 """What a gate may take of its node besides GPUs. It requests none of it, or a busy node would not start it. CPU time is
-not limited: whoever requests none gets the least, and a gate that is throttled measures that."""
+not limited: a pod that requests none gets the smallest share already, and a throttled gate measures the throttling."""
 _NAME_MAX: Final = 63
 _LABEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _FAILING: Final = ("Failed", "FailureTarget")
