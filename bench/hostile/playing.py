@@ -234,7 +234,8 @@ def _note_death(opened: Play, said: str, seen: Seen) -> None:
         for each in taken
     ]
     told = _tail(opened.folder / STACKS, 60) if seen.is_frozen else opened.log().splitlines()
-    where = [line.strip() for line in told if line.lstrip().startswith('File "') and "seatrial/" in line]
+    frames = [line for line in told if line.lstrip().startswith('File "') and "seatrial/" in line]
+    where = [line[line.rindex("seatrial/") :] for line in frames]
     said, where = ("a callback did not end", where[:3]) if seen.is_frozen else (said, where[-3:])
     seen.deaths.append({"said": said, "where": where, "last": last})
     seen.is_frozen = False
