@@ -190,6 +190,16 @@ def test_a_pass_that_raises_decides_nothing_and_says_so(where: str, monkeypatch:
     assert pages.of("act") == []
 
 
+def test_no_node_is_kept_to_a_deadline_by_a_pass_that_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_world()
+    memory, ports = Memory(world.time), world.ports(Pages())
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "decide", raising)
+        run_once(ports, memory, on_bug=lambda _bug: None)
+    later = world.time + 3600
+    assert memory.recall(a_snapshot(), frozenset(), later).attentive_since == later
+
+
 def test_without_a_guard_as_in_the_simulator_a_decision_that_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "decide", raising)
     world = a_world()

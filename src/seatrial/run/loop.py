@@ -86,8 +86,12 @@ def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None, on_
     if on_bug is not None and (rebuff := memory.worn_out()) is not None:
         memory.forgive()
         on_bug(Bug(guard=Guard.DECISION, subject="", why=f"{rebuff.count} acts in a row: {rebuff.detail}"))
-        return failed
-    return _contained(lambda: _decided(ports, memory, recorder, pages, outcomes, now), failed, on_bug)
+        report = failed
+    else:
+        report = _contained(lambda: _decided(ports, memory, recorder, pages, outcomes, now), failed, on_bug)
+    if report.has_bug:
+        memory.note(is_free=False)
+    return report
 
 
 def _contained(work: Callable[[], T], otherwise: T, on_bug: TellBug | None) -> T:

@@ -16,6 +16,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Via
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.releases import Holder
 from seatrial.core.model.target import Target
 from tests import builders
 from tests.adapters.http.test_registry import DRIVER, Registry, serving
@@ -125,6 +126,16 @@ async def test_a_missing_right_is_named_with_its_verb_its_kind_and_its_namespace
     assert "ours/robot may not " in found.why
     for right in ("patch nodes", "create pods/eviction", "delete pods in namespace gpu"):
         assert right in found.why
+
+
+async def test_a_release_that_we_write_needs_the_right_on_what_holds_it(
+    cluster: standin.StandIn, client: Client
+) -> None:
+    cluster.will(allows(is_allowed=False))
+    holder = Holder(component=Component.GPU_OPERATOR, resource="HelmRelease/gpu/stack", version="v25.3.4")
+    outset = around(operator=replace(builders.an_operator(), holders=(holder,)), publish=Via.DIRECT)
+    found = await rights.check(client, moving(outset, (Component.GPU_OPERATOR, "v25.10.0")), CONTROLLER, "gpu")
+    assert "patch helmreleases.helm.toolkit.fluxcd.io stack in namespace gpu" in found.why
 
 
 @pytest.mark.parametrize("reply", [FORBIDDEN, standin.refuses(500, "InternalError")])

@@ -57,4 +57,6 @@ def needs(outset: Outset, controller: Controller, namespace: str) -> set[Right]:
     *_, drivers = (namespace, *controller.said("--namespace"))
     mover = mover_of(mode_of(None, campaign, outset.operator))
     by_claim = any(node.facts.gives_by_claim for node in outset.members.values())
-    return access.rights_of(campaign, mover, outset.operator, home=home, namespace=drivers, by_claim=by_claim)
+    released = outset.intent.target.components
+    where = {"home": home, "namespace": drivers}
+    return access.rights_of(campaign, mover, outset.operator, **where, by_claim=by_claim, released=released)
