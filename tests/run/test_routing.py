@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ import pytest
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.actions.on_nodes import AskCheckpoint
+from seatrial.core.actions.on_nodes import AskCheckpoint, Cordon
 from seatrial.core.model.campaign import SourceFacts, Via
 from seatrial.ports import Outcome, Result
 from seatrial.run.routing import IN_FLIGHT_MAX, Router, Routes
@@ -131,6 +132,40 @@ async def test_more_acts_than_are_done_at_once_are_all_under_way_and_collected_o
     await router.drain(10)
     assert {outcome.action.subject for outcome in router.collect()} == {act.node for act in acts}
     assert router.collect() == ()
+
+
+@dataclass(slots=True)
+class Busy(Place):
+    """A place that answers when it is let."""
+
+    until: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def do(self, act: Action, /) -> Outcome:
+        self.log.append((self.name, act))
+        await self.until.wait()
+        return Outcome(action=act, result=Result.DONE)
+
+    measure = ask = do
+
+
+async def test_an_act_that_waited_for_others_is_not_sent_after_the_lease_was_lost() -> None:
+    busy, leads = Busy("busy", []), [True]
+    router = Router(
+        Routes(cluster=busy, home=busy, measurer=busy, webhook=busy),
+        is_leader=lambda: leads[-1],
+        on_outcome=lambda _outcome: None,
+        on_end=lambda: None,
+    )
+    cordon = next(act for act in ACTS if isinstance(act, Cordon))
+    for number in range(IN_FLIGHT_MAX + 3):
+        router.submit(replace(cordon, node=f"n{number}"))
+    while len(busy.log) < IN_FLIGHT_MAX:
+        await asyncio.sleep(0)
+    leads.append(False)
+    busy.until.set()
+    await router.drain(5)
+    assert [outcome.result for outcome in router.collect()].count(Result.STALE) == 3
+    assert len(busy.log) == IN_FLIGHT_MAX
 
 
 async def test_a_bug_of_ours_is_raised_where_outcomes_are_collected() -> None:
