@@ -348,9 +348,16 @@ def test_what_cannot_be_meant_is_refused_where_it_is_written(
     assert words in str(caught.value)
 
 
-@pytest.mark.cluster
-def test_the_shipped_rights_can_be_applied(cluster: ControlPlane) -> None:
+@pytest.fixture
+def granted(cluster: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with the shipped rights; later stories on it must find no controller's account."""
     cluster.apply(objects(dra_namespaces=[manifests.DRA_NAMESPACE], has_campaigns=True))
+    yield cluster
+    cluster.kubectl("delete", "serviceaccount", "seatrial-controller", "-n", "seatrial")
+
+
+@pytest.mark.cluster
+def test_the_shipped_rights_can_be_applied(granted: ControlPlane) -> None:
     who = "--as=system:serviceaccount:seatrial:seatrial-controller"
     for verb, resource, namespace in (
         ("delete", "pods", "gpu-operator"),
@@ -361,7 +368,7 @@ def test_the_shipped_rights_can_be_applied(cluster: ControlPlane) -> None:
         ("create", "jobs.batch", "seatrial"),
         ("patch", "clusterpolicies.nvidia.com", "default"),
     ):
-        assert cluster.kubectl("auth", "can-i", verb, resource, "-n", namespace, who).strip() == "yes"
+        assert granted.kubectl("auth", "can-i", verb, resource, "-n", namespace, who).strip() == "yes"
     for verb in ("delete", "patch"):
         with pytest.raises(errors.KubectlFailed):
-            cluster.kubectl("auth", "can-i", verb, "pods", "-n", "default", who)
+            granted.kubectl("auth", "can-i", verb, "pods", "-n", "default", who)

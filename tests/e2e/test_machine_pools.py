@@ -114,7 +114,7 @@ def test_openshift_reaches_the_fleet_when_the_canary_has_proved_it(stage: LightS
 def test_a_dry_run_tells_of_the_pools_and_touches_none(stage: LightStage) -> None:
     how = ("--driver", stage.target, "--selector", f"{manifests.FLEET_LABEL}={PREFIX}", "--no-prepull")
     told = stage.run("rollout", "start", *how, "--canary-pool", "gpu-canary", "--pause-pool", "worker", "--dry-run")
-    assert told.returncode == 0, told.stderr
+    assert told.returncode == 0, told.stdout + told.stderr
     places = [told.stdout.index(line) for line in ("machineconfigpool/worker", "machineconfigpool/gpu-canary", "node/")]
     assert places == sorted(places)
     assert (pause(stage), pools(stage)) == ((False, None), {"worker"})
