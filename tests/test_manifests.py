@@ -73,6 +73,22 @@ def test_jobs_are_made_where_gates_run_and_nowhere_else() -> None:
     assert making(gates_namespace="trials") == [("Role", "trials")]
 
 
+def test_where_gates_run_their_jobs_may_be_ended_too() -> None:
+    (verbs,) = (
+        rule["verbs"]
+        for item in objects(has_campaigns=True)
+        for rule in item.get("rules", ())
+        if item["kind"] == "Role" and "jobs" in rule["resources"]
+    )
+    assert set(verbs) == {"list", "watch", "create", "delete"}
+
+
+def test_the_driver_managers_account_is_that_of_the_operators_namespace() -> None:
+    text = manifests.driver_manager(operator_namespace="nvidia")
+    assert "'system:serviceaccount:nvidia:nvidia-driver'" in text
+    assert manifests.OPERATOR_NAMESPACE not in text
+
+
 def test_plugins_of_dra_drivers_may_be_deleted_only_where_asked_for() -> None:
     found = objects(dra_namespaces=["dra-b", "dra-a", "dra-b"])
     deleting = [

@@ -66,6 +66,14 @@ def test_an_object_about_no_node_stops_every_disruption_by_its_name() -> None:
     assert {held.code for held in decision.holds} == {HoldCode.UNREADABLE_OBJECT}
 
 
+def test_while_an_object_about_no_node_cannot_be_read_no_node_is_given_back_to_its_users() -> None:
+    node = a_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordoned=True, is_cordon_ours=True)
+    seen = a_snapshot(node, admitted=a_ledger("n1"))
+    assert any(isinstance(act, Uncordon | WriteNodeRecord) for act in decide(seen, an_intent(), NOW).actions)
+    seen = replace(seen, unreadable_objects=(POLICY,))
+    assert not any(isinstance(act, Uncordon | WriteNodeRecord) for act in decide(seen, an_intent(), NOW).actions)
+
+
 def test_of_several_the_first_by_name_is_told() -> None:
     assert why_unreadable("n1", (TENANTS_POD, DRIVER_POD)) == held_by("n1", DRIVER_POD)
     assert why_unreadable("n1", ()) is None

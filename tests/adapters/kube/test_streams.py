@@ -335,3 +335,18 @@ async def test_what_it_means_that_a_kind_is_missing_stands_in_its_row(
             streams.look()
         assert (streams[row] in streams.decisive) is is_decisive
         assert streams[row].is_current is is_current
+
+
+async def test_a_kind_whose_objects_were_seen_is_not_taken_for_one_that_is_not_installed(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    row = replace(NEWS, need=Need.IF_INSTALLED)
+    server.will(standin.refuses(404, "NotFound", "the server could not find it"))
+    async with Streams(to_server, (row,), HERE) as streams:
+        stream = streams[row]
+        while stream.state.last_error is None:
+            await streams.wait(None)
+            streams.look()
+        assert stream.is_absent
+        stream.wrote(an_item("a"))
+        assert (stream.is_absent, stream.is_current) == (False, False)

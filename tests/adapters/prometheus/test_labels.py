@@ -48,6 +48,12 @@ def test_a_label_that_names_a_node_we_did_not_ask_for_is_a_contradiction_too() -
     assert found.nodes == ("gpu-1",)
 
 
+@pytest.mark.parametrize("pod", ["pod", "exported_pod"])
+def test_an_exporter_that_gives_its_pods_name_as_the_host_names_no_node(pod: str) -> None:
+    labels = {"node": "gpu-1", "exported_Hostname": "dcgm-exporter-x7", pod: "dcgm-exporter-x7", "UUID": UUID}
+    assert owner_of(labels, NODES) == Owner(node="gpu-1", label="node", gpu=UUID)
+
+
 def test_whoever_says_which_label_counts_is_believed() -> None:
     labels = {"node": "gpu-1", "Hostname": "gpu-2", "UUID": UUID}
     assert owner_of(labels, NODES, node_label="Hostname") == Owner(node="gpu-2", label="Hostname", gpu=UUID)
