@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from seatrial.core.actions.on_nodes import Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Uncordon
 from seatrial.core.decide import decide
 from seatrial.core.deciding.unreadable import why_unreadable
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.problems import UnreadableObject
 from seatrial.core.promises import invariants
-from tests.builders import NOW, a_gpu_pod, a_ledger, a_node, a_snapshot, an_intent
+from tests.builders import NOW, a_gpu_pod, a_ledger, a_node, a_snapshot, a_well_node, an_intent
 
 NODE = UnreadableObject(kind="nodes", name="n1", why="ValueError: a date")
 DRIVER_POD = UnreadableObject(kind="pods", namespace="gpu-operator", name="driver-x", why="ValueError: a date")
@@ -47,16 +48,23 @@ def test_pods_are_not_evicted_while_something_about_their_node_cannot_be_read(fo
     assert [held for held in decide(seen, an_intent(), NOW).holds if held.subject == "n1"] == [held_by("n1", found)]
 
 
+def opens(*, policy: bool = False, **facts: Any) -> bool:
+    """Whether a proven node is given back to its users; `policy` is an object about no node that cannot be read."""
+    node = a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True, **facts)
+    seen = replace(a_snapshot(node, admitted=a_ledger("n1")), unreadable_objects=(POLICY,) if policy else ())
+    return any(isinstance(act, Uncordon) for act in decide(seen, an_intent(), NOW).actions)
+
+
 def test_a_tenants_pod_that_cannot_be_read_does_not_keep_a_proven_node_from_its_users() -> None:
-    node = a_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordoned=True, is_cordon_ours=True, unreadable=(TENANTS_POD,))
-    acts = decide(a_snapshot(node, admitted=a_ledger("n1")), an_intent(), NOW).actions
-    assert any(isinstance(act, Uncordon | WriteNodeRecord) for act in acts)
+    assert opens(unreadable=(TENANTS_POD,))
 
 
 def test_a_node_that_cannot_be_read_itself_is_not_given_back_to_its_users() -> None:
-    node = a_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordoned=True, is_cordon_ours=True, unreadable=(NODE,))
-    acts = decide(a_snapshot(node, admitted=a_ledger("n1")), an_intent(), NOW).actions
-    assert not any(isinstance(act, Uncordon | WriteNodeRecord) for act in acts)
+    assert not opens(unreadable=(NODE,))
+
+
+def test_while_an_object_about_no_node_cannot_be_read_no_node_is_given_back_to_its_users() -> None:
+    assert not opens(policy=True)
 
 
 def test_an_object_about_no_node_stops_every_disruption_by_its_name() -> None:
@@ -64,14 +72,6 @@ def test_an_object_about_no_node_stops_every_disruption_by_its_name() -> None:
     decision = decide(seen, an_intent(), NOW)
     assert decision.stop == held_by("spring", POLICY)
     assert {held.code for held in decision.holds} == {HoldCode.UNREADABLE_OBJECT}
-
-
-def test_while_an_object_about_no_node_cannot_be_read_no_node_is_given_back_to_its_users() -> None:
-    node = a_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordoned=True, is_cordon_ours=True)
-    seen = a_snapshot(node, admitted=a_ledger("n1"))
-    assert any(isinstance(act, Uncordon | WriteNodeRecord) for act in decide(seen, an_intent(), NOW).actions)
-    seen = replace(seen, unreadable_objects=(POLICY,))
-    assert not any(isinstance(act, Uncordon | WriteNodeRecord) for act in decide(seen, an_intent(), NOW).actions)
 
 
 def test_of_several_the_first_by_name_is_told() -> None:
