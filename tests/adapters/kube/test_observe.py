@@ -608,9 +608,7 @@ async def test_a_node_in_the_ledger_stays_a_member_when_its_labels_no_longer_mat
         assert list(seen_by(observer).nodes) == ["n1", "n2"]
 
 
-@pytest.mark.parametrize(
-    ("field", "key"), [("labels", keys.CANARY_LABEL), ("annotations", keys.SKIPPED_BY_ANNOTATION)]
-)
+@pytest.mark.parametrize(("field", "key"), [("labels", keys.CANARY_LABEL), ("annotations", keys.SKIPPED_BY_ANNOTATION)])
 async def test_a_node_with_a_mark_of_the_rollout_stays_a_member_until_the_mark_is_gone(field: str, key: str) -> None:
     kinds = Kinds()
     kinds.lists[keys.ROLLOUTS] = [objects.a_rollout(nodeSelector={"pool": "canary"})]
