@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,44 +13,13 @@ from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests import forked
 from tests.chart.charts import NAMESPACE
+from tests.chart.people import NAME, Person, person, spec
 from tests.chart.planes import a_rollout, as_account, charted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
-NAME = "spoken"
-AT = {"at": "2026-03-27T15:30:00Z"}
 SIGNED = {"name": "signed", "attest": {"asks": "the tenants are content"}}
 ENGINES = {"flux-system": "kustomize-controller", "argocd": "argocd-application-controller"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """Somebody with a ServiceAccount and one role."""
-
-    plane: ControlPlane
-    name: str
-    home: str = "people"
-
-    @property
-    def user(self) -> str:
-        return f"system:serviceaccount:{self.home}:{self.name}"
-
-    def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        return self.plane.kubectl(*arguments, f"--as={self.user}", stdin=stdin)
-
-    def patch(self, **spec: Any) -> None:
-        body = json.dumps({"spec": spec})  # a long list is more than an argument may be
-        self.kubectl("patch", "gpurollout", NAME, "--type=merge", "--patch-file=/dev/stdin", stdin=body)
-
-    def word(self, verdict: str = "pass", gate: str = "signed") -> dict[str, Any]:
-        until = {"until": "2026-03-28T15:30:00Z"}
-        return {"gate": gate, "verdict": verdict, "because": "I looked", "by": self.user, **AT, **until}
-
-    def says(self, what: str) -> dict[str, Any]:
-        return {"what": what, "by": self.user, **AT}
-
-    def approve(self, *before: dict[str, Any]) -> None:
-        self.patch(approvals={"approved": ["waves"]}, said=[*before, self.says("approved waves")])
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +28,6 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         for namespace in ENGINES:
             made.kubectl("create", "namespace", namespace)
         yield made
-
-
-def person(plane: ControlPlane, name: str, role: str, home: str = "people") -> Person:
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": home}}
-    plane.kubectl("apply", "-f", "-", stdin=json.dumps(account))
-    binding = ("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--serviceaccount={home}:{name}")
-    plane.kubectl("apply", "-f", "-", stdin=plane.kubectl(*binding, "--dry-run=client", "-o", "json"))
-    return Person(plane=plane, name=name, home=home)
 
 
 @pytest.fixture
@@ -92,11 +52,6 @@ def rollout(plane: ControlPlane) -> Iterator[None]:
     plane.kubectl("create", "-f", "-", stdin=json.dumps(asked))
     yield
     plane.kubectl("delete", "gpurollout", NAME)
-
-
-def spec(plane: ControlPlane) -> dict[str, Any]:
-    found: dict[str, Any] = plane.get("gpurollout", NAME)["spec"]
-    return found
 
 
 # ── words that stay ──────────────────────────────────────────────────────────────────────────────────────────────────
