@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.bugs import Bug, Guard
+from seatrial.bugs import Bug, Guard, bug_of
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.decide import decide
@@ -127,6 +127,11 @@ async def test_without_a_guard_as_in_the_simulator_a_bug_is_raised() -> None:
         router.collect()
 
 
+def test_what_others_wrote_into_an_exception_cannot_act_on_a_terminal_or_a_log() -> None:
+    bug = bug_of(Guard.PROJECTION, "pods team-a/x", ValueError("two\nlines and \x1b[2Jan escape"))
+    assert bug.why == "ValueError: two lines and an escape"
+
+
 def a_write() -> WriteNodeRecord:
     return next(act for act in ACTS if isinstance(act, WriteNodeRecord))
 
@@ -145,6 +150,16 @@ def test_what_an_act_of_unknown_outcome_was_about_is_busy_until_everything_was_h
         seen = memory.recall(replace(a_snapshot(), freshness=heard(NOW)), frozenset(), NOW + later)
         assert act.subject in seen.busy, f"{later} s later, and nothing was heard"
     seen = memory.recall(replace(a_snapshot(), freshness=heard(NOW + 3601)), frozenset(), NOW + 3602)
+    assert act.subject not in seen.busy
+
+
+def test_a_clock_put_back_does_not_keep_the_subject_of_an_unknown_outcome_busy_until_its_old_time() -> None:
+    act, memory = a_write(), Memory(NOW)
+    memory.learn([Outcome(action=act, result=Result.UNKNOWN, detail="ZeroDivisionError")], NOW)
+    put_back = NOW - 3600
+    seen = memory.recall(replace(a_snapshot(), freshness=heard(put_back - 1)), frozenset(), put_back)
+    assert act.subject in seen.busy
+    seen = memory.recall(replace(a_snapshot(), freshness=heard(put_back + 1)), frozenset(), put_back + 2)
     assert act.subject not in seen.busy
 
 

@@ -350,3 +350,14 @@ async def test_a_kind_whose_objects_were_seen_is_not_taken_for_one_that_is_not_i
         assert stream.is_absent
         stream.wrote(an_item("a"))
         assert (stream.is_absent, stream.is_current) == (False, False)
+
+
+@pytest.mark.parametrize(("need", "is_held"), [(Need.REQUIRED, True), (Need.EXPLAINS, False)])
+async def test_an_unreadable_object_holds_the_cluster_only_where_decisions_rest_on_its_kind(
+    server: standin.StandIn, to_server: Client, need: Need, is_held: bool
+) -> None:
+    server.will(standin.refuses(404, "NotFound", "the server could not find it"))
+    row = replace(NEWS, need=need)
+    async with Streams(to_server, (row,), HERE) as streams:
+        streams[row].faults.note(an_item("odd").metadata, "a date")
+        assert [found.name for found in streams.unreadable()] == (["odd"] if is_held else [])

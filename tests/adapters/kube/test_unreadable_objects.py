@@ -327,6 +327,20 @@ def test_a_list_ends_the_faults_of_objects_that_it_does_not_have() -> None:
     assert [found.name for found in faults.about("n2")] == ["here"]
 
 
+def test_an_object_found_on_another_node_is_news_for_the_node_that_it_left() -> None:
+    faults = Faults("pods", lambda _bug: None)
+    assert faults.note(bare_meta("web-0"), "why", ("n1",)) == frozenset({"n1"})
+    assert faults.note(bare_meta("web-0"), "why", ("n2",)) == frozenset({"n1", "n2"})
+
+
+async def test_an_object_that_was_deleted_while_the_watch_was_cut_is_no_fault_after_the_next_list() -> None:
+    stream = Stream(table.PODS, WHERE, on_change=lambda *_: None, on_state=lambda: None, on_back=lambda *_: None)
+    stream.faults.note(bare_meta("gone"), "why", ("n1",))
+    stream.faults.begin()
+    await stream._sync(Listing(items=(), resource_version="8"))
+    assert len(stream.faults) == 0
+
+
 def bare_meta(name: str) -> Any:
     return BareMetadata(name=name, namespace="team-a", uid=name, resource_version="1")
 
@@ -340,6 +354,11 @@ def test_a_budget_that_cannot_be_read_allows_nothing_in_its_namespace() -> None:
     assert budget.allowed == 0
     assert budget.covers("team-a", (("app", "x"),))
     assert not budget.covers("team-b", (("app", "x"),))
+
+
+def test_a_pod_of_the_stack_is_no_tenants_wherever_its_part_of_the_stack_is_installed() -> None:
+    stack = ("gpu-operator", "seatrial", keys.NETWORK_NAMESPACE, *keys.DRA_NAMESPACES)
+    assert [namespace for namespace in (*stack, "team-a") if bare.is_tenants(WHERE, namespace)] == ["team-a"]
 
 
 def test_a_claim_that_cannot_be_read_is_one_that_may_hold_a_gpu() -> None:
