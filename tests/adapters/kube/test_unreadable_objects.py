@@ -215,6 +215,15 @@ async def test_a_rollout_that_a_controller_is_for_alone_is_set_aside_like_any_ot
         assert observer.observe() is None
 
 
+async def test_a_clock_put_back_by_a_day_does_not_keep_a_rollout_set_aside_for_a_day() -> None:
+    async with observing(Kinds()) as observer:
+        found = observer.observe()
+        assert found is not None
+        observer.set_aside("ZeroDivisionError")
+        observer._rollouts._now = lambda: found.seen.freshness[0].heard_at - 86_400.0
+        assert observer.observe() is not None
+
+
 async def test_a_claim_that_cannot_be_read_does_not_hold_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = Kinds()
     kinds.lists[keys.RESOURCE_CLAIMS[0]] = []
