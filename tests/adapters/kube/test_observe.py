@@ -445,6 +445,19 @@ async def test_maintenances_are_looked_at_from_when_the_rollout_names_them_and_n
         await until(observer, lambda seen: seen.nodes["n2"].facts.maintenance is not None)
 
 
+async def test_a_rollout_waits_for_maintenances_only_as_long_as_it_names_their_operator() -> None:
+    def waits(seen: Snapshot) -> bool:
+        return table.MAINTENANCES.name in {stream.source for stream in seen.freshness}
+
+    kinds = Kinds()
+    kinds.lists[keys.NODE_MAINTENANCES] = []
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout(maintenance={"requestorID": "seatrial"})]
+    async with observing(kinds) as observer:
+        assert waits(seen_by(observer))
+        kinds.tell("MODIFIED", keys.ROLLOUTS, objects.a_rollout(version="101"))
+        await until(observer, lambda seen: not waits(seen))
+
+
 async def test_of_several_maintenances_the_rollouts_own_counts_also_when_it_changes_its_name() -> None:
     kinds = Kinds()
     kinds.lists[keys.NODE_MAINTENANCES] = [a_maintenance("a"), a_maintenance("b", requestor="seatrial")]
