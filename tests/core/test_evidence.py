@@ -413,6 +413,13 @@ def test_who_is_under_way_goes_on_while_a_round_is_asked_after_a_pause() -> None
     assert {held.subject for held in decision.holds if held.code is HoldCode.NOT_ITS_TURN} == set()
 
 
+def test_of_two_canaries_the_one_that_is_left_answers_for_a_wave_after_a_pause() -> None:
+    passed = (a_measurement(round=2),)
+    record = waves_after_a_pause(canaries=("gone", "n1"))
+    course = course_of(seen_at(record, watched_canary(), measurements=passed), careful())
+    assert (codes(course), course.record.baked_until) == ([], NOW)
+
+
 def test_where_the_canary_has_left_the_cluster_a_node_that_is_done_is_asked_after_a_pause() -> None:
     seen = seen_at(waves_after_a_pause(), a_done_node("n2"), a_node("n3"))
     record = course_of(seen, careful()).record

@@ -19,6 +19,7 @@ from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
 from seatrial.core.model.intent import Intent, OnDelete, Requestor
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import MachinePool
+from seatrial.core.model.seen.problems import UnreadableObject
 from seatrial.core.model.seen.rollouts import Summary
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
@@ -134,6 +135,14 @@ def test_it_is_opened_again_with_the_driver_it_has() -> None:
     (act,) = (act for act in acts(deleted(node)) if act.subject == "n1")
     assert isinstance(act, Uncordon)
     assert act.record.phase is NodePhase.UPGRADE_DONE
+
+
+def test_it_is_not_opened_while_its_driver_pod_cannot_be_read() -> None:
+    pod = UnreadableObject(kind="pods", namespace="gpu-operator", name="driver-x", why="ValueError: a date")
+    node = a_node(phase=NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True, unreadable=(pod,))
+    decision = decided(deleted(node))
+    assert [act for act in decision.actions if act.subject == "n1"] == []
+    assert [held.code for held in decision.holds if held.subject == "n1"] == [HoldCode.UNREADABLE_OBJECT]
 
 
 def test_it_is_not_opened_while_what_it_runs_is_not_proven() -> None:
