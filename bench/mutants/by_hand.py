@@ -1,9 +1,10 @@
 """Mutants written by hand (by_hand.toml): mistakes that people make, in any file of the code, and whether a test fails.
 
 Each is put to the tests that its file names, then to those of containment, then to the files of tests that import it
-or rest on one of these; all without a cluster, and without those that search for a minute. A test counts as one that
-notices where it passes without the mistake, and one that does not end in time notices nothing. Every run is a process
-of its own, since these mistakes are in `core` too. Tests: tests/mutants/test_by_hand.py
+or rest on one of these, and at last to all tests of its layer; all without a cluster, and without those that search for
+a minute. A test counts as one that notices where it passes without the mistake, and one that does not end in time
+notices nothing. Every run is a process of its own, since these mistakes are in `core` too.
+Tests: tests/mutants/test_by_hand.py
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ LISTED: Final = Path(__file__).parent / "by_hand.toml"
 CONTAINMENT: Final = "tests/test_containment.py"
 QUICK: Final = f"{MARKS} and not slow"
 LIMIT_SECONDS: Final = 120.0
+FILE_SECONDS: Final = 4.0
+"""How long the tests of some files may take together: so long, and so much more for each file."""
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:::\w+|\.py))(?=[\s\[]|$)", re.MULTILINE)
 _NONE_CHOSEN: Final = 5
 
@@ -101,8 +104,9 @@ def helpings(file: str, root: Path, also: str = "") -> Iterator[list[str]]:
     direct = {path for path in every.values() if imports.search(path.read_text(encoding="utf-8"))}
     direct |= {path for path in every.values() if path.name in named}
     importing = [name for name, path in every.items() if not direct.isdisjoint(rests_on(path, root))]
+    layer = [name for name in every if name.startswith(f"tests/{module.split('.')[1]}/")]
     asked: set[str] = set()
-    for helping in (first, [CONTAINMENT], importing):
+    for helping in (first, [CONTAINMENT], importing, layer):
         yield [name for name in helping if name not in asked]
         asked.update(helping)
 
@@ -121,15 +125,16 @@ def _failing(room: Room, tests: Sequence[str], passed_over: Sequence[str], mutan
     """The first test that fails; empty where none does, or where they do not end in time."""
     options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "0", "-m", QUICK, "--tb=no", "-rfE"]
     command = [str(room.python), "-m", "pytest", *options, *(f"--deselect={each}" for each in passed_over), *tests]
+    seconds = LIMIT_SECONDS + FILE_SECONDS * len(tests)
     with suppress(subprocess.TimeoutExpired):
         if mutant is None:
-            return _first(_run(command, room))
+            return _first(_run(command, room, seconds))
         with room.holding(mutant):
-            return _first(_run(command, room))
+            return _first(_run(command, room, seconds))
     return ""
 
 
-def _run(command: list[str], room: Room) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], room: Room, seconds: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=room.work,
@@ -137,7 +142,7 @@ def _run(command: list[str], room: Room) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=LIMIT_SECONDS,
+        timeout=seconds,
     )
 
 

@@ -31,6 +31,7 @@ def test_the_tests_that_a_file_names_are_asked_first_and_no_file_of_tests_twice(
     assert "tests/core/test_names.py" in first
     asked = [name for helping in others for name in helping]
     assert by_hand.CONTAINMENT in asked
+    assert "tests/core/test_leaving.py" in others[-1], "at last all tests of its layer"
     assert len({*first, *asked}) == len([*first, *asked])
 
 
