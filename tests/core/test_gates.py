@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, judge
-from seatrial.core.model.gates.gate import GateVerdict, Measurement, worst
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, worst
 from tests.builders import SMOKE, a_measurement
 
 
@@ -61,3 +61,19 @@ def test_what_was_measured_for_something_else_says_nothing(other: dict[str, Any]
 def test_of_what_a_gate_said_only_so_much_is_kept() -> None:
     said = a_measurement(GateVerdict.FAILED, detail="x" * (DETAIL_MAX + 1))
     assert judge(SMOKE, "n1", 1, (said,)).detail == "x" * (DETAIL_MAX - 1) + "…"
+
+
+@pytest.mark.parametrize(
+    ("image", "allowed", "is_below"),
+    [
+        ("registry.example.com/gates:1", "registry.example.com/gates", True),
+        ("registry.example.com/gates@sha256:0a", "registry.example.com/gates", True),
+        ("registry.example.com/gates-of-another", "registry.example.com/gates", False),
+        ("registry.example.com:5000/gates", "registry.example.com", False),
+        ("registry.example.com:5000/gates", "registry.example.com:5000", True),
+    ],
+)
+def test_an_image_is_below_a_whole_registry_path_or_image_and_a_port_is_another_registry(
+    image: str, allowed: str, is_below: bool
+) -> None:
+    assert Gate(name="nccl", image=image).runs_one_of([allowed]) is is_below
