@@ -129,17 +129,28 @@ def test_a_tag_of_another_commit_does_not_keep_the_promotion_from_having_its_own
     assert remote.git("rev-parse", f"{BASE}^{{commit}}") == head
 
 
+@pytest.mark.parametrize("setting", ["gpgSign", "forceSignAnnotated"])
 def test_where_tags_are_signed_one_without_our_signature_is_not_ours(
-    remote: Bare, signing: Path, bare_machine: Path, tmp_path: Path
+    remote: Bare, signing: Path, bare_machine: Path, tmp_path: Path, setting: str
 ) -> None:
-    ours, other = bare_machine.read_text(), tmp_path / "other"
+    ours = bare_machine.read_text().replace("[tag]\n\tgpgSign", f"[tag]\n\t{setting}")
+    other = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     bare_machine.write_text(ours.replace(str(signing.with_name("key")), str(other)))
     ada = remote.person()
-    git(ada.clone, "tag", "-a", "-m", OURS, BASE)
+    git(ada.clone, "tag", "-s", "-m", OURS, BASE)
     git(ada.clone, "tag", "-a", "--no-sign", "-m", OURS, "unsigned")
     git(ada.clone, "push", "-q", "origin", BASE, "unsigned")
     bare_machine.write_text(ours)
     assert remote.ours().look(rollout="driver-580").tags == ()
     assert [tag(remote), tag(remote)] == [f"{BASE}.2"] * 2
     assert [each.name for each in remote.ours().look(rollout="driver-580").tags] == [f"{BASE}.2"]
+
+
+def test_while_the_key_that_signs_our_tags_is_missing_no_tag_is_ours(remote: Bare, signing: Path) -> None:
+    ada = remote.person()
+    git(ada.clone, "tag", "-a", "--no-sign", "-m", OURS, BASE)
+    git(ada.clone, "push", "-q", "origin", BASE)
+    for part in ("key", "key.pub"):
+        signing.with_name(part).unlink()
+    assert remote.ours().look(rollout="driver-580").tags == ()

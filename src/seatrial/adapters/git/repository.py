@@ -429,13 +429,16 @@ class Repository:
             name = f"{base}.{number}"
         subject, _, body = message.strip().partition("\n")
         text = messages.compose(subject, body, messages.trailers(rollout))
+        is_signed = signatures.signs_tags(self._clone)
         done = self._clone.attempt(
-            *("tag", "--annotate", "--cleanup=whitespace", "--file=-", "--end-of-options", name, commit),
+            # To git, `--annotate` on the command line outranks tag.forceSignAnnotated.
+            *("tag", "--sign" if is_signed else "--annotate", "--cleanup=whitespace", "--file=-"),
+            *("--end-of-options", name, commit),
             stdin=text.encode(),
             env=self._identity(),
         )
         # Git 2.39 makes an unsigned tag, and says so in passing, when an SSH key that should sign it is missing.
-        if not done.is_good or (signatures.signs_tags(self._clone) and not signatures.key_of(self._clone, "tag", name)):
+        if not done.is_good or (is_signed and not signatures.key_of(self._clone, "tag", name)):
             raise GitRefused(
                 f"Git made no tag {name} for {self._clone.shown_url}: {_all(done.err)}. "
                 "The signing key of this machine may be missing; nothing was written."
