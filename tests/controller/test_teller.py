@@ -12,6 +12,8 @@ import pytest
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import kinds, models
 from seatrial.adapters.kube.writing.events import EventRecorder
+from seatrial.bugs import Bug, Guard
+from seatrial.controller import main
 from seatrial.controller.teller import Teller
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import EvictPods, PauseClients, RestartPod, WriteNodeRecord
@@ -30,6 +32,7 @@ from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests.adapters.kube import standin
+from tests.adapters.kube.test_observe import Kinds, observing
 
 WRITTEN = kinds.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
 EVICT = EvictPods(node="n1", attempt=1, pods=(Pod(namespace="jobs", name="train-0", uid="u0"),))
@@ -98,6 +101,17 @@ async def test_a_rollout_that_nobody_can_read_is_told_of_once_beside_itself(list
         "autumn",
     )
     assert event["message"].startswith("this GPURollout cannot be read")
+
+
+async def test_a_bug_in_a_decision_sets_the_rollout_aside_and_one_about_an_object_does_not(listener: Listener) -> None:
+    async with observing(Kinds()) as observer:
+        assert observer.observe() is not None
+        tell = main._setting_aside(observer, listener.teller)
+        tell(Bug(guard=Guard.PROJECTION, subject="pods team-a/x", why="ValueError: a date"))
+        assert observer.observe() is not None
+        tell(Bug(guard=Guard.DECISION, subject="spring", why="ZeroDivisionError"))
+        assert observer.observe() is None
+    assert [event["involvedObject"]["name"] for event in await listener.heard()] == ["spring", "spring"]
 
 
 async def test_who_does_not_let_pods_go_is_told_once_for_as_long_as_it_lasts(listener: Listener) -> None:

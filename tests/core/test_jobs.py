@@ -129,6 +129,7 @@ LIMITS = {
         None,
         None,
     ),
+    "a digit that is no number": (told(labels={jobs.MAX_EXEC_TIME: "²"}), None, None),
     "nothing at all": (told(labels={jobs.MAX_EXEC_TIME: "0"}), None, None),
 }
 

@@ -74,6 +74,12 @@ def test_an_object_about_no_node_stops_every_disruption_by_its_name() -> None:
     assert {held.code for held in decision.holds} == {HoldCode.UNREADABLE_OBJECT}
 
 
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_tenants_pod_that_cannot_be_read_leaves_its_node_as_available_as_it_is(is_ready: bool) -> None:
+    assert a_node(is_ready=is_ready).unreadable((TENANTS_POD,)).facts.is_ready is is_ready
+    assert not a_node(is_ready=is_ready).unreadable((TENANTS_POD, DRIVER_POD)).facts.is_ready
+
+
 def test_of_several_the_first_by_name_is_told() -> None:
     assert why_unreadable("n1", (TENANTS_POD, DRIVER_POD)) == held_by("n1", DRIVER_POD)
     assert why_unreadable("n1", ()) is None

@@ -188,6 +188,14 @@ async def test_a_renewal_that_meets_a_conflict_ends_the_leadership_at_once(serve
         assert election.standing().holder == "thief"
 
 
+async def test_a_lease_that_was_deleted_ends_the_leadership_at_once(server: standin.StandIn) -> None:
+    server.will(lists(a_lease("", "7")), echoes, standin.refuses(404, "NotFound"), lists(a_lease("other", "9")))
+    async with standing(server.config(), clock=Clock()) as election:
+        assert await until_leader(election)
+        await server.until(4)
+        assert not election.is_leader()
+
+
 async def test_a_label_that_somebody_wrote_on_the_lease_does_not_end_the_leadership(server: standin.StandIn) -> None:
     clock = Clock()
     ours = a_lease("me", "9")

@@ -61,6 +61,14 @@ async def test_a_gate_runs_an_image_that_the_administrator_allows_and_no_other(
         assert "an administrator allows more (--gate-image-allow)" in outcome.detail
 
 
+async def test_a_gate_that_names_one_of_our_payloads_runs_no_image_that_is_not_allowed(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    payload = replace(PROBE, gate=replace(PROBE.gate, probe="readiness"))
+    outcome = await measurer(to_server, images=("example.com/gates/",)).measure(payload)
+    assert (outcome.result, list(server.seen)) == (Result.FAILED, [])
+
+
 async def test_the_image_of_a_driver_is_pulled_wherever_it_comes_from(
     server: standin.StandIn, to_server: Client
 ) -> None:

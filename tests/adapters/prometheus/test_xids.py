@@ -59,6 +59,14 @@ async def test_an_xid_of_a_tenants_exporter_is_not_told(yard: Yard) -> None:
     assert await xids.read(place, {"gpu-forged"}) == Metrics()
 
 
+async def test_where_no_series_has_the_labels_that_count_nothing_is_called_clean(scene: Scene) -> None:
+    await scene.look_until_covered(1.0)
+    place = Place.read(scene.prometheus.url, matchers='namespace="nowhere"')
+    found = await xids.read(place, {scene.node})
+    assert found.xids == ()
+    assert f'has no {XID}{{namespace="nowhere"}}: DCGM exporter is not scraped' in found.why_not
+
+
 async def test_a_prometheus_that_cannot_be_asked_is_no_clean_bill() -> None:
     found = await xids.read(Place.read("http://127.0.0.1:9"), {"gpu-1"})
     assert "was not reached" in found.why_not
