@@ -13,12 +13,11 @@ from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests import forked
 from tests.chart.charts import NAMESPACE
-from tests.chart.people import NAME, Person, person, spec
+from tests.chart.people import NAME, SIGNED, Person, person, spec
 from tests.chart.planes import a_rollout, as_account, charted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
-SIGNED = {"name": "signed", "attest": {"asks": "the tenants are content"}}
 ENGINES = {"flux-system": "kustomize-controller", "argocd": "argocd-application-controller"}
 
 

@@ -18,7 +18,7 @@ from seatrial_lab.testbed.neighbours.engines import Engine
 from seatrial_lab.testbed.neighbours.flux import Flux
 from seatrial_lab.testbed.neighbours.flux_objects import Kustomization
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.chart.people import NAME, Person, person, spec
+from tests.chart.people import NAME, SIGNED, Person, person, spec
 from tests.chart.planes import a_rollout, charted
 from tests.gitops import yard as yards
 from tests.gitops.yard import FOLDER, Yard
@@ -58,7 +58,7 @@ def engine(request: pytest.FixtureRequest, plane: ControlPlane, yard: Yard) -> I
 def commit(yard: Yard, **changes: Any) -> str:
     """Commit the rollout with these fields of its spec."""
     rollout = a_rollout(NAME)
-    rollout["spec"] |= changes
+    rollout["spec"] |= {"gates": [SIGNED], **changes}
     return yard.push("The rollout", yaml.safe_dump(rollout), f"{FOLDER}/rollout.yaml")
 
 
@@ -67,7 +67,7 @@ def test_a_sync_keeps_approvals_and_pauses_and_is_refused_where_it_would_take_th
 ) -> None:
     ann = person(plane, "ann", "seatrial-approver")
     ann.approve()
-    ann.patch(paused=True)
+    ann.patch(paused=True, approvals={"attested": [ann.word()]})
     said = spec(plane)
 
     def brought(**changes: Any) -> None:
@@ -88,7 +88,10 @@ def test_a_sync_keeps_approvals_and_pauses_and_is_refused_where_it_would_take_th
 
     brought(limits={"maxFailed": 3})
     assert spec(plane) == said | {"limits": {"maxFailed": 3}}
-    refused("an approval stays", approvals={"manual": ["waves"], "approved": []})
+    manual = {"manual": ["waves"]}
+    brought(limits={"maxFailed": 3}, approvals=manual | {"approved": []})  # a set: both apply it on the server's side
+    assert spec(plane) == said | {"limits": {"maxFailed": 3}}
+    refused(f"takes away what {ann.user} said for gate signed", approvals=manual | {"attested": []})
     refused("resuming needs an entry in spec.said", paused=False)
     refused(f"takes away what {ann.user} said", said=[])
     assert spec(plane) == said | {"limits": {"maxFailed": 3}}
