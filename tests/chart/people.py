@@ -9,7 +9,7 @@ from typing import Any
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 NAME = "spoken"
-SIGNED = {"name": "signed", "attest": {"asks": "the tenants are content"}}
+SIGNED: dict[str, Any] = {"name": "signed", "attest": {"asks": "the tenants are content"}}
 AT = {"at": "2026-03-27T15:30:00Z"}
 
 

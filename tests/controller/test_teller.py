@@ -37,6 +37,7 @@ from tests.adapters.kube.test_observe import Kinds, observing
 WRITTEN = kinds.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
 EVICT = EvictPods(node="n1", attempt=1, pods=(Pod(namespace="jobs", name="train-0", uid="u0"),))
 RESTART = RestartPod(node="n1", attempt=1, operand=Operand.DRIVER, namespace="gpu", pod="driver-n1", uid="uid-pod")
+SPRING = RolloutRecord(name="spring")
 DELETED = "Deleted workload pods on the node for the driver upgrade"
 
 
@@ -72,13 +73,26 @@ async def listener() -> AsyncIterator[Listener]:
             yield Listener(server, recorder)
 
 
-def a_report(*actions: Action, left: NodePhase | None = None, breaches: tuple[Breach, ...] = ()) -> Report:
+def a_report(
+    *actions: Action,
+    left: NodePhase | None = None,
+    breaches: tuple[Breach, ...] = (),
+    rollout: RolloutRecord = SPRING,
+) -> Report:
     record = NodeRecord(phase=left, attempt=1, entered_at=0.0) if left else None
     node = NodeSeen(facts=NodeFacts(name="n1"), record=record)
-    seen = Snapshot(nodes={"n1": node}, rollout=RolloutRecord(name="spring"))
+    seen = Snapshot(nodes={"n1": node}, rollout=rollout)
     intent = Intent(rollout="spring", target=Target.of("580.105.08"))
     sight, decision = Sight(seen=seen, intent=intent), Decision(actions=actions)
     return Report(at=0.0, sight=sight, decision=decision, breaches=breaches)
+
+
+def turn(teller: Teller, before: RolloutRecord, after: RolloutRecord, result: Result = Result.DONE) -> RolloutRecord:
+    """One write of a rollout, from its pass to its outcome; where the rollout stands then."""
+    action = WriteRolloutRecord(record=after)
+    teller.take(a_report(action, rollout=before))
+    teller.tell(Outcome(action=action, result=result))
+    return after if result is Result.DONE else before
 
 
 def opening(phase: NodePhase, kind: type[WriteNodeRecord] = WriteNodeRecord) -> WriteNodeRecord:
@@ -169,22 +183,32 @@ async def test_what_was_stale_or_blocked_is_not_told(listener: Listener, result:
 
 
 async def test_a_rollout_without_a_campaign_tells_when_it_goes_on_waits_or_is_done(listener: Listener) -> None:
+    stands = SPRING
     for state, done in (("progressing", 0), ("progressing", 1), ("done", 2), ("done", 2)):
         record = RolloutRecord(name="spring", summary=Summary(state=state, done=done, total=2))
-        listener.teller.tell(Outcome(action=WriteRolloutRecord(record=record), result=Result.DONE))
+        stands = turn(listener.teller, stands, record)
     assert messages(await listener.heard()) == [
         "Progressing: 0 of 2 nodes run the target",
         "Done: 2 of 2 nodes run the target",
     ]
 
 
+async def test_a_turn_that_a_look_shows_before_the_answer_comes_is_told_all_the_same(listener: Listener) -> None:
+    before = RolloutRecord(name="spring", summary=Summary(state="progressing", done=1, total=2))
+    after = RolloutRecord(name="spring", summary=Summary(state="done", done=2, total=2))
+    write = WriteRolloutRecord(record=after)
+    listener.teller.take(a_report(write, rollout=before))
+    listener.teller.take(a_report(rollout=after))
+    listener.teller.tell(Outcome(action=write, result=Result.DONE))
+    assert messages(await listener.heard()) == ["Done: 2 of 2 nodes run the target"]
+
+
 async def test_a_turn_of_a_campaign_is_an_event_and_one_for_the_worse_a_warning(listener: Listener) -> None:
-    campaign = CampaignRecord(canaries=("n1",))
+    campaign, stands = CampaignRecord(canaries=("n1",)), SPRING
     for at, phase in enumerate((RolloutPhase.CANARY, RolloutPhase.REVERTING)):
-        turn = Turn(phase=phase, at=float(at))
-        campaign = replace(campaign, phase=phase, history=(*campaign.history, turn))
-        record = RolloutRecord(name="spring", campaign=campaign)
-        listener.teller.tell(Outcome(action=WriteRolloutRecord(record=record), result=Result.DONE))
+        taken = Turn(phase=phase, at=float(at))
+        campaign = replace(campaign, phase=phase, history=(*campaign.history, taken))
+        stands = turn(listener.teller, stands, RolloutRecord(name="spring", campaign=campaign))
     assert [(each["type"], each["message"]) for each in await listener.heard()] == [
         ("Normal", "Canary: n1 goes first"),
         ("Warning", "Reverting: it is being rolled back"),
@@ -289,9 +313,10 @@ async def test_a_turn_of_a_rollout_is_told_to_whoever_wants_to_be_notified(liste
         metadata=models.ObjectMeta(name="spring", uid="uid-spring"), spec=models.RolloutSpec(notifications=wanted)
     )
     teller = Teller(listener.recorder, rollout=lambda: rollout, notify=lambda url, _: sent.append(url))
+    stands = SPRING
     record = RolloutRecord(name="spring", summary=Summary(state="progressing", done=0, total=2))
     for result in (Result.FAILED, Result.DONE, Result.DONE):
-        teller.tell(Outcome(action=WriteRolloutRecord(record=record), result=result))
+        stands = turn(teller, stands, record, result)
     assert sent == ([webhook] if webhook else [])
     (event,) = await listener.heard()
     assert event["involvedObject"]["uid"] == "uid-spring"

@@ -62,9 +62,9 @@ class Teller:
         self._rollout = rollout
         self._notify = notify
         self._is_uninstalling = is_uninstalling
-        self._campaign: CampaignRecord | None = None
-        self._state = ""
         self._before: dict[str, NodeSeen | None] = {}
+        self._turns: dict[str, tuple[CampaignRecord | None, str]] = {}
+        """By write of a rollout: where it stood when that was decided; a look may show the write before its answer."""
         self._moved: set[str] = set()
         self._aside: frozenset[Hold] = frozenset()
         self._blocked: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ class Teller:
         if report.decision is None or report.sight is None or report.breaches:
             return
         record = report.sight.seen.rollout
-        self._campaign, self._state = record.campaign, record.summary.state if record.summary is not None else ""
+        stood = record.campaign, record.summary.state if record.summary is not None else ""
         aside = frozenset(held for held in report.decision.holds if held.code is HoldCode.ROLLOUT_UNREADABLE)
         for held in sorted(aside - self._aside, key=lambda held: held.subject):
             self._set_aside(held)
@@ -86,12 +86,15 @@ class Teller:
         for action in report.decision.actions:
             if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
+            elif isinstance(action, WriteRolloutRecord):
+                self._turns[action.id] = stood
 
     def tell(self, outcome: Outcome) -> None:
         """Tell how an act ended; a block is told while it lasts, and what is stale never happened."""
         action = outcome.action
-        if isinstance(action, WriteRolloutRecord) and outcome.result is Result.DONE:
-            self._tell_phase(action)
+        stood = self._turns.pop(action.id, None)
+        if isinstance(action, WriteRolloutRecord) and stood is not None and outcome.result is Result.DONE:
+            self._tell_phase(action, *stood)
         if not isinstance(action, NodeAct):
             return
         before = self._before.pop(action.id, None)
@@ -135,10 +138,8 @@ class Teller:
         self._recorder.record(subject, reason=PHASE_REASON, message=said.text, type=TYPES[said.tone])
         await self._recorder.drain(FAREWELL_SECONDS)
 
-    def _tell_phase(self, action: WriteRolloutRecord) -> None:
+    def _tell_phase(self, action: WriteRolloutRecord, before: CampaignRecord | None, state: str) -> None:
         """Tell of a turn that a rollout took, as an Event and to whoever wants to be notified."""
-        before, self._campaign = self._campaign, action.record.campaign
-        state, self._state = self._state, action.record.summary.state if action.record.summary is not None else ""
         rollout = self._rollout()
         campaign = action.record.campaign
         said = announce_phase(before, campaign) if campaign is not None else announce_state(state, action.record)
