@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
 from seatrial.core.decide import Decision
+from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.windows import Stretches
 from seatrial.core.node import closing
 from seatrial.core.node.phases import is_under_way
 
@@ -38,9 +41,40 @@ def closes_again(seen: Snapshot, action: CampaignAct | NodeAct) -> bool:
     if not isinstance(action, Cordon):
         return False
     node, closed_at = seen.nodes[action.node], action.record.closed_at
-    if node.record is None or closed_at is None or not closing.is_opened(node):
+    if node.record is None or closed_at is None or not is_exposed(node):
         return False
     return action.record == closing.closed_again(node.record, closed_at)
+
+
+_REPLACING: Final = frozenset(
+    {NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED}
+)
+
+
+def is_exposed(node: NodeSeen) -> bool:
+    """Whether a node takes work after its driver was taken away and before the next one is proven.
+
+    By the pods that are seen and those on record, and not by the rule that closes such nodes (closing.py).
+    """
+    record, facts = node.record, node.facts
+    if record is None or facts.is_cordoned or record.phase is NodePhase.UPGRADE_DONE:
+        return False
+    if facts.is_skipped and not facts.skipped_by and not is_under_way(record):
+        return False  # a person wants it open as it is
+    is_replacing = record.phase in _REPLACING
+    driver, network = facts.driver, facts.network
+    is_gone = driver is None or driver.is_terminating or driver.uid != record.old_pod
+    if record.has_lost_driver or (is_replacing and record.old_pod and is_gone):
+        return True
+    is_network_gone = network is not None and not network.is_old and not network.is_up
+    return is_replacing and is_network_gone and record.moves_network and record.closed_at is not None
+
+
+def is_within(openings: Stretches | None, at: Instant, margin_seconds: float = 0.0) -> bool:
+    """Whether an instant lies in a window that does not close too soon; without windows, always."""
+    return openings is None or any(
+        opens <= at < closes - min(margin_seconds, (closes - opens) / 2) for opens, closes in openings
+    )
 
 
 def is_start(seen: Snapshot, action: WriteNodeRecord) -> bool:

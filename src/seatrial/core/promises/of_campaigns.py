@@ -14,21 +14,20 @@ from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode, PausePool
 from seatrial.core.actions.on_nodes import NodeAct, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
-from seatrial.core.campaign import baking, course, leaving
+from seatrial.core.campaign import course, leaving
 from seatrial.core.campaign.proving import comparing
 from seatrial.core.decide import Decision
-from seatrial.core.model import windows
-from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.model.gates.closed import kept_closed
-from seatrial.core.model.gates.gate import GateVerdict
+from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import progress
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import carries, resources_of, wants
-from seatrial.core.promises.breach import Breach, breach, is_start
+from seatrial.core.node.progress import carries, is_same, resources_of, share_of, wants
+from seatrial.core.promises.breach import Breach, breach, is_start, is_within
 
 
 def turn(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -113,7 +112,22 @@ def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, i
     unproven = comparing.why_unproven(after, intent.campaign)
     if unproven:
         return f"the asked loss is not excluded: {unproven}"
-    return baking.why_incomplete(after, intent.campaign)
+    return _unasked(after, intent.campaign)
+
+
+def _unasked(record: CampaignRecord, campaign: Campaign) -> str:
+    """Which gate has not passed on which canary, by the results on record; empty when every one has."""
+    passed = {(each.gate, each.asked, each.node) for each in record.gates if _counts(each)}
+    for node in record.canaries:
+        asked = [(gate.name, gate.mark) for gate in campaign.gates if node not in gate.not_on]
+        for name, mark in ((READINESS, ""), *asked):
+            if (name, mark, node) not in passed:
+                return f"gate {name} has not passed on {node}"
+    return "" if record.canaries else "there is no canary"
+
+
+def _counts(result: GateResult) -> bool:
+    return result.verdict is GateVerdict.PASSED or result.is_left_out
 
 
 def _lets_go(seen: Snapshot, intent: Intent, action: PausePool) -> bool:
@@ -143,9 +157,9 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
 def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No canary that we closed takes work on the new driver before the gates that want its GPUs have passed there."""
     record, target = seen.rollout.campaign, intent.target.published
-    closed = frozenset() if leaving.is_leaving(seen, intent) else kept_closed(record, intent.campaign)
+    is_left = leaving.is_leaving(seen, intent)
     for action in decision.actions:
-        if not isinstance(action, Uncordon) or action.node not in closed:
+        if not isinstance(action, Uncordon) or is_left or not _is_unmeasured(record, intent.campaign, action.node):
             continue
         node = seen.nodes[action.node]
         is_back = (
@@ -154,6 +168,19 @@ def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
         # Who had failed and is well by itself is opened as any such node: its campaign ends, or a person decides.
         if is_under_way(node.record) and wants(node.facts, target) and not is_back:
             yield breach("measured", action.node, "it is opened, and a gate that wants its GPUs has not passed")
+
+
+_BEFORE_WORK: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.REVERTING})
+
+
+def _is_unmeasured(record: CampaignRecord | None, campaign: Campaign | None, name: str) -> bool:
+    """Whether a gate that takes GPUs has yet to pass on a canary, in a phase in which that closes it."""
+    if record is None or campaign is None or name not in record.canaries:
+        return False
+    passed = {(each.gate, each.asked) for each in record.gates if each.node == name and _counts(each)}
+    wanted = (gate for gate in campaign.gates if gate.wants_gpus and not gate.is_soak and name not in gate.not_on)
+    is_early = (record.paused_in or record.phase) in _BEFORE_WORK
+    return is_early and any((gate.name, gate.mark) not in passed for gate in wanted)
 
 
 def _is_back(seen: Snapshot, record: CampaignRecord, name: str, target: str) -> bool:
@@ -167,6 +194,13 @@ def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
     record = seen.rollout.campaign
     known = dict(record.baseline) if record is not None else {}
     for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord) and action.record.campaign is not None and not known:
+            for resource, before in action.record.campaign.baseline:
+                target = share_of(resource, intent.target.published)
+                if is_same(before, target) and _moves_somebody(seen, resource, target):
+                    yield breach(
+                        "way_back", intent.rollout, f"{resource} would go back to {before}, which is the target"
+                    )
         if not isinstance(action, Publish) or action.step not in (PublishStep.CANARY, PublishStep.FLEET):
             continue
         for resource, version in action.versions:
@@ -220,7 +254,7 @@ def _is_shut(seen: Snapshot, intent: Intent, decision: Decision) -> bool:
     record = seen.rollout.campaign
     if intent.campaign is None or decision.at is None or (record is not None and letting_in.is_going_back(record)):
         return False
-    return not windows.is_open(intent.campaign.openings, decision.at, mover_seen(seen).margin_seconds)
+    return not is_within(intent.campaign.openings, decision.at, mover_seen(seen).margin_seconds)
 
 
 def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
@@ -237,9 +271,9 @@ def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
 def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """NVIDIA's controller is let in to nodes that the ledger names; on the way forward not after too many failures."""
     named = {admission.node for admission in seen.rollout.admitted}
-    nodes = mover_seen(seen).recorded(seen, intent)
     is_back = seen.rollout.campaign is not None and letting_in.is_going_back(seen.rollout.campaign)
-    failed = [] if is_back else [name for name, node in nodes.items() if capacity.has_failed(node.record)]
+    states = {name: node.facts.nvidia_state for name, node in seen.nodes.items()}
+    failed = [] if is_back else [name for name, state in states.items() if state == NodePhase.UPGRADE_FAILED]
     for action in decision.actions:
         if not isinstance(action, MarkNode) or not _lets_in(seen, intent, action):
             continue
@@ -258,9 +292,31 @@ def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
             yield breach("one_thing", action.subject, f"{seen.others[0]} is under way as well")
 
 
+_UNTRIED: Final = ("eviction-timeout", "drain-timeout", "maintenance-timeout")
+
+
 def rejected(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """An entry is marked bad for a verdict of ours, or because the person who undoes the rollout says so."""
     record, campaign = seen.rollout.campaign, intent.campaign
-    is_due = record is not None and campaign is not None and campaign.rejects(record)
-    if any(isinstance(action, MarkBad) for action in decision.actions) and not is_due:
-        yield breach("rejected", intent.rollout, "the entry is marked bad, and nobody has rejected the version")
+    verdict = record.rejected if record is not None else ""
+    is_due = campaign is not None and campaign.has_source and (bool(verdict) or campaign.marks_bad)
+    for action in decision.actions:
+        if isinstance(action, MarkBad) and not is_due:
+            yield breach("rejected", intent.rollout, "the entry is marked bad, and nobody has rejected the version")
+        after = action.record.campaign if isinstance(action, WriteRolloutRecord) else None
+        if after is not None and after.rejected and not verdict and not _speaks_against(seen, after):
+            yield breach("rejected", intent.rollout, "a verdict is written down, and nothing seen speaks against it")
+
+
+def _speaks_against(seen: Snapshot, after: CampaignRecord) -> bool:
+    """Whether a gate has failed, something was measured that may have, or a node failed with the new driver."""
+    has_failed = any(each.verdict is GateVerdict.FAILED for each in after.gates)
+    is_measured = after.exposed is not None or after.compared is not None
+    return has_failed or is_measured or any(_has_tried(node) for node in seen.nodes.values())
+
+
+def _has_tried(node: NodeSeen) -> bool:
+    """Whether a node has failed, and not because nobody could empty it."""
+    record = node.record
+    by_us = record is not None and record.phase is NodePhase.UPGRADE_FAILED and record.reason not in _UNTRIED
+    return by_us or node.facts.nvidia_state == NodePhase.UPGRADE_FAILED

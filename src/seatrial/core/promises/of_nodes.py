@@ -28,20 +28,25 @@ from seatrial.core.decide import Decision
 from seatrial.core.deciding.stops import CONTRADICTED
 from seatrial.core.deciding.turns import goal_of
 from seatrial.core.holds import HoldCode
-from seatrial.core.model import windows
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen import marks
-from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.pods import Pod, PodOwner
+from seatrial.core.model.seen.snapshot import PODS_STREAM, Snapshot
+from seatrial.core.model.target import parts_of
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node import clearing, closing, hearing
+from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misled
-from seatrial.core.node.phases import CLOSING, TRANSITIONS
+from seatrial.core.node.phases import CLOSING, TRANSITIONS, is_under_way
+from seatrial.core.node.progress import is_same
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
 from seatrial.core.node.visiting import VISITS, Takes, takes_of
-from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
+from seatrial.core.promises.breach import Breach, breach, closes_again, is_exposed, is_start, is_within
 
 _CLEARING: Final = frozenset(
     {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}
@@ -98,7 +103,7 @@ def visited(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Brea
             yield breach("visited", action.node, f"{action.operand} restarts without a cordon")
         if needed >= Takes.EVICTION:
             drain = intent.policy_for(facts).drain
-            under = clearing.drained(facts, drain) if needed is Takes.DRAIN else clearing.users(facts)
+            under = clearing.drained(facts, drain) if needed is Takes.DRAIN else _users(facts)
             yield from (
                 breach("visited", action.node, f"{action.operand} restarts under {pod.full_name}") for pod in under[:1]
             )
@@ -151,7 +156,12 @@ def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
 
 
 def _unkept(node: NodeSeen, action: WriteNodeRecord) -> Iterator[Breach]:
-    """Marks for neighbours that an act would change although they are somebody else's, or would lose from record."""
+    """A cordon, or marks for neighbours, that an act would make ours, change, or lose from record."""
+    was_ours = node.record is not None and node.record.is_cordon_ours
+    is_set_now = isinstance(action, Cordon) and not node.facts.is_cordoned
+    is_theirs = node.record is not None and node.record.is_cordon_theirs
+    if action.record.is_cordon_ours and not was_ours and (not is_set_now or is_theirs):
+        yield breach("hands_off", action.node, "a cordon of somebody else's is taken for ours")
     recorded = dict(node.record.marks).keys() if node.record is not None else set()
     there, noted = dict(node.facts.marks), dict(action.record.marks).keys()
     for mark in action.marks:
@@ -247,11 +257,30 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
         # Whose rollout leaves is given back with the driver it has, whatever its DaemonSet wants by now.
         why = why_unproven_as_it_runs if seen.is_let_go else why_unproven
         lack = why(node.facts, node.record)
-        if lack is not None:
-            yield breach("proven", action.subject, f"uncordon in spite of {lack.code}")
+        unshown = lack.code if lack is not None else _unshown(node, as_it_runs=seen.is_let_go)
+        if unshown:
+            yield breach("proven", action.subject, f"uncordon in spite of {unshown}")
         slipped = closing.slipped_in(node)
         if slipped:
             yield breach("proven", action.subject, f"uncordon over {slipped[0].full_name}, which slipped in")
+
+
+def _unshown(node: NodeSeen, *, as_it_runs: bool) -> str:
+    """What the pods and the offer of a node do not show, as a reader of the cluster would look at them; or empty."""
+    facts, driver, validator = node.facts, node.facts.driver, node.facts.validator
+    if driver is None or driver.is_terminating or not driver.is_ready or driver.loaded_at is None:
+        return "a driver that is not Ready"
+    if not as_it_runs and (facts.wanted is None or facts.wanted.hash != driver.revision):
+        return "a driver that is not the wanted one"
+    if validator is None or validator.is_terminating or not validator.is_ready:
+        return "a validator that is not Ready"
+    if validator.ready_since is None or validator.ready_since < driver.loaded_at:
+        return "a validator that is older than the driver"
+    before = node.record.before if node.record is not None and not facts.is_loss_accepted else None
+    now = dict(facts.offer.resources)
+    if before is not None and any(now.get(name, 0) < count for name, count in before.resources):
+        return "fewer GPUs than before"
+    return next((f"{each.operand} that is not up" for each in facts.operands if not each.is_up), "")
 
 
 def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -260,17 +289,37 @@ def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
         if not isinstance(action, RestartPod) or action.operand not in (Operand.DRIVER, Operand.NETWORK_DRIVER):
             continue
         node = seen.nodes[action.node]
+        is_unheard = _is_unheard(node, seen, decision.at if decision.at is not None else math.inf)
         if action.operand is Operand.NETWORK_DRIVER:
-            now = decision.at if decision.at is not None else math.inf
-            if node.record is not None and hearing.is_unheard(node.record, seen, now):
+            if is_unheard:
                 yield breach("held_off", action.node, "network driver restart on old word of pods")
             continue
         is_harmless = node.record is not None and node.record.is_restart_only and node.facts.is_restart_enough
-        if not is_harmless and clearing.users(node.facts):
-            yield breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
-        now = decision.at if decision.at is not None else math.inf
-        if not is_harmless and node.record is not None and hearing.is_unheard(node.record, seen, now):
+        if not is_harmless and _users(node.facts):
+            yield breach("held_off", action.node, f"driver restart under {_users(node.facts)[0].full_name}")
+        if not is_harmless and is_unheard:
             yield breach("held_off", action.node, "driver restart, and pods were last heard of before it was closed")
+
+
+def _users(facts: NodeFacts) -> list[Pod]:
+    """Pods that hold a GPU. A DaemonSet's that merely runs under NVIDIA's runtime class may hold none, and stays."""
+
+    def is_idle(pod: Pod) -> bool:
+        is_resident = pod.keeper is PodOwner.DAEMON_SET and not pod.deploy_label
+        return pod.gpu is None or (pod.gpu is GpuUse.RUNTIME_CLASS and is_resident)
+
+    return [pod for pod in facts.pods if not is_idle(pod)]
+
+
+def _is_unheard(node: NodeSeen, seen: Snapshot, now: Instant) -> bool:
+    """Whether any word of pods is from before the node was closed, or there is no saying when it was."""
+    heard = [stream.heard_at for stream in seen.freshness if stream.source == PODS_STREAM]
+    if node.record is None or not heard:
+        return False
+    since = node.record.closed_at if node.record.closed_at is not None else node.record.entered_at
+    if since > now and seen.put_back_at is not None:
+        since = seen.put_back_at
+    return min(heard) < since
 
 
 def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -280,10 +329,23 @@ def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
             continue
         node = seen.nodes[action.node]
         goal = goal_of(node, seen, intent)
-        if is_misled(node, goal):
+        if is_misled(node, goal) or _is_unknown(node, seen, intent):
             yield breach("aimed", action.node, f"{type(action).__name__}, and {goal} is not what is published")
         if is_abandoned(node):
             yield breach("aimed", action.node, f"{type(action).__name__}, and no new driver would come")
+
+
+def _is_unknown(node: NodeSeen, seen: Snapshot, intent: Intent) -> bool:
+    """Whether a node under way would get a driver that neither the target names nor, on the way back, the record."""
+    facts, record = node.facts, seen.rollout.campaign
+    phase = record.phase if record is not None else None
+    is_led = intent.campaign is None or phase not in (None, RolloutPhase.PROPOSED, RolloutPhase.REVERTED)
+    is_there = facts.driver is not None and not facts.driver.is_terminating
+    if not is_led or not is_there or not is_under_way(node.record) or facts.wanted is None or facts.is_driver_in_sync:
+        return False
+    back = [text for _, text in record.baseline] if record is not None and phase is RolloutPhase.REVERTING else []
+    known = [parts_of(text)[0] for text in (*back, intent.target.published)]
+    return not any(is_same(facts.wanted.version, driver) for driver in known if driver)
 
 
 def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -293,7 +355,7 @@ def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[B
     is_waited_for = intent.attrition is not None and phase in clock.RUNNING
     openings = intent.campaign.openings if intent.campaign is not None else None
     # When a window closes, the clock runs on record until the next write: nobody is told then, and nobody evicted.
-    is_open = decision.at is None or windows.is_open(openings, decision.at)
+    is_open = decision.at is None or is_within(openings, decision.at)
     is_running = record is not None and bool(record.waving_since) and not intent.is_paused and is_open
     for held in decision.holds:
         is_closed = held.code is HoldCode.CLOSED_AHEAD
@@ -319,10 +381,12 @@ _WAITING_TO_WRITE: Final = frozenset(
 
 def closed(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """A node seen open between the delete of its driver and its proof is closed, unless a write to it has to wait."""
-    mover = mover_seen(seen)
+    if not mover_seen(seen).closes:
+        return
     acted = {action.subject for action in decision.actions if isinstance(action, Cordon | MarkNode)}
     waiting = {held.subject for held in decision.holds if held.code in _WAITING_TO_WRITE}
     for name, node in seen.nodes.items():
-        is_ours = closing.is_surely_opened(node) and mover.may_step(node, is_open=False)
-        if is_ours and name not in acted and name not in waiting:
+        # On a view that may be old or incomplete, a driver pod that is not seen may well be there.
+        is_told = node.facts.driver is not None or (node.record is not None and node.record.has_lost_driver)
+        if is_told and is_exposed(node) and name not in acted and name not in waiting:
             yield breach("closed", name, f"left open on an unproven driver, record {node.record}")
