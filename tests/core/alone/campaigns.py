@@ -162,6 +162,12 @@ ROWS: tuple[Row, ...] = (
         (campaigns._move_canaries, "RolloutPhase.GATING,", "RolloutPhase.WAVING,"),
     ),
     row(
+        turn,
+        "the number of a round is used again",
+        a_canary_and_a_fleet,
+        (baking.next_round, "round=record.round + 1", "round=record.round - 1"),
+    ),
+    row(
         record_first,
         "acts go out in the pass that writes their record",
         a_canary_and_a_fleet,
@@ -247,6 +253,12 @@ ROWS: tuple[Row, ...] = (
         "nodes are let in that the ledger does not name",
         many_that_nvidia_moves,
         (letting_in.let_in, "frozenset(each.node for each in fitting if each.node in wishes)", "frozenset(turn)"),
+    ),
+    row(
+        let_in,
+        "a version is published before nodes are kept out",
+        many_that_nvidia_moves,
+        (letting_in.may_be_started, "by_nvidias_word(node.facts, version) is not Progress.AWAY", "True"),
     ),
     row(
         let_in,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness
-from seatrial.core.node import aiming, clearing, closing, hearing, operating, readiness, step, writing
+from seatrial.core.node import aiming, clearing, closing, hearing, operating, readiness, step, visiting, writing
 from seatrial.core.promises.of_nodes import (
     aimed,
     aside,
@@ -74,6 +74,41 @@ def a_gpu_that_is_lost() -> Story:
 def a_driver_manager_that_opens_nodes() -> Story:
     """k8s-driver-manager uncordons the node under us, and work is waiting."""
     return Story(neighbours.Story(neighbours.a_node(), Fate(manager_env=neighbours.ON, is_work_waiting=True)).world)
+
+
+def a_pod_that_slips_in() -> Story:
+    """The same, and a pod is bound to the node before it is closed again."""
+    world = a_driver_manager_that_opens_nodes().world
+
+    def bind(world: World) -> None:
+        world.change("n1", lambda node: replace(node, facts=replace(node.facts, pods=(a_gpu_pod(),))))
+
+    def look(before: NodeSeen, after: NodeSeen) -> None:
+        driver = after.facts.driver
+        is_bare = driver is None or not driver.is_ready
+        if before.facts.is_cordoned and not after.facts.is_cordoned and is_bare:
+            world.at(world.time, bind)
+
+    world.watchers.append(look)
+    return Story(world, hours=2)
+
+
+def a_driver_manager_that_opens_a_node_of_an_admin() -> Story:
+    """The same of a node that an admin cordoned."""
+    return Story(neighbours.Story(neighbours.a_node(is_cordoned=True), Fate(manager_env=neighbours.ON)).world)
+
+
+def a_driver_whose_daemon_set_is_deleted() -> Story:
+    """Somebody deletes the driver's DaemonSet while a node is being emptied, and leaves its pods."""
+    world = World(some_nodes(1, gpu_pod_count=1), ONE, fates={"n1": Fate(is_eviction_blocked=True)})
+
+    def orphaned(node: NodeSeen) -> NodeSeen:
+        assert node.facts.driver is not None
+        driver = replace(node.facts.driver, is_orphaned=True)
+        return replace(node, facts=replace(node.facts, wanted=None, driver=driver))
+
+    world.at(20.0, lambda world: world.change("n1", orphaned))
+    return Story(world, hours=1)
 
 
 def a_third_version() -> Story:
@@ -184,6 +219,12 @@ ROWS: tuple[Row, ...] = (
         (step.why_not_startable, "if facts.is_skipped:", "if False:"),
     ),
     row(
+        hands_off,
+        "a node that is closed again is closed as ours",
+        a_driver_manager_that_opens_a_node_of_an_admin,
+        (closing.closed_again, "not record.is_cordon_theirs", "True"),
+    ),
+    row(
         no_lost_node,
         "a waiting node gives no reason",
         a_driver_that_fails,
@@ -229,6 +270,12 @@ ROWS: tuple[Row, ...] = (
         (step._is_well, "is_running and why_unproven(node.facts, node.record) is None", "True"),
     ),
     row(
+        proven,
+        "pods that came while the node was open stay",
+        a_pod_that_slips_in,
+        (closing.slipped_in, "return tuple(pod for pod in came if not pod.is_probe)", "return ()"),
+    ),
+    row(
         held_off,
         "no pod counts as a GPU user",
         a_busy_node,
@@ -247,6 +294,12 @@ ROWS: tuple[Row, ...] = (
         (aiming.is_misled, "facts.wanted is not None and not facts.is_in_sync and not wants(facts, goal)", "False"),
     ),
     row(
+        aimed,
+        "a driver is taken away that nobody would replace",
+        a_driver_whose_daemon_set_is_deleted,
+        (step.is_abandoned, "driver is None or not driver.is_orphaned or driver.is_terminating", "True"),
+    ),
+    row(
         closed,
         "a node that was opened under us stays open",
         a_driver_manager_that_opens_nodes,
@@ -262,6 +315,22 @@ ROWS: tuple[Row, ...] = (
         operands_under_work,
         (operating._closing, "if needed >= Takes.CORDON and not facts.is_cordoned:", "if False:"),
         (step._step_waiting_for_turn, "is_closed = needed is Takes.CORDON", "is_closed = False"),
+    ),
+    row(
+        visited,
+        "every operand restarts as if nobody minded",
+        operands_under_work,
+        (
+            visiting.takes_of,
+            "return Takes.EVICTION if is_runtime and evicts_for_runtime else visit.takes",
+            "return Takes.NOTHING",
+        ),
+    ),
+    row(
+        visited,
+        "the network driver restarts under pods",
+        a_network_driver,
+        (clearing.drained, "pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET)", "False"),
     ),
     row(
         one_cordon,

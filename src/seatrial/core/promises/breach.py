@@ -1,6 +1,8 @@
 """A promise, and what is broken about it.
 
-Law of this file: what every promise needs, and no promise. Tests: tests/core/test_invariants.py
+Law of this file: what every promise needs, and no promise.
+
+Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
 """
 
 from __future__ import annotations
@@ -51,23 +53,26 @@ _REPLACING: Final = frozenset(
 )
 
 
-def is_exposed(node: NodeSeen) -> bool:
-    """Whether a node takes work after its driver was taken away and before the next one is proven.
+def is_bare(node: NodeSeen) -> bool:
+    """Whether the driver that a node ran was taken away and none is proven since.
 
-    By the pods that are seen and those on record, and not by the rule that closes such nodes (closing.py).
+    By the pods that are seen and the one on record, and not by the rules of closing.py.
     """
-    record, facts = node.record, node.facts
-    if record is None or facts.is_cordoned or record.phase is NodePhase.UPGRADE_DONE:
+    record, driver = node.record, node.facts.driver
+    if record is None or record.phase is NodePhase.UPGRADE_DONE:
         return False
-    if facts.is_skipped and not facts.skipped_by and not is_under_way(record):
-        return False  # a person wants it open as it is
-    is_replacing = record.phase in _REPLACING
-    driver, network = facts.driver, facts.network
     is_gone = driver is None or driver.is_terminating or driver.uid != record.old_pod
-    if record.has_lost_driver or (is_replacing and record.old_pod and is_gone):
-        return True
-    is_network_gone = network is not None and not network.is_old and not network.is_up
-    return is_replacing and is_network_gone and record.moves_network and record.closed_at is not None
+    return record.has_lost_driver or (record.phase in _REPLACING and bool(record.old_pod) and is_gone)
+
+
+def is_exposed(node: NodeSeen) -> bool:
+    """Whether a node takes work after its driver was taken away and before the next one is proven."""
+    record, facts, network = node.record, node.facts, node.facts.network
+    is_left_open = facts.is_skipped and not facts.skipped_by and not is_under_way(record)  # as a person wants it
+    if record is None or facts.is_cordoned or is_left_open:
+        return False
+    is_network_gone = network is not None and not network.is_old and not network.is_up and record.moves_network
+    return is_bare(node) or (is_network_gone and record.phase in _REPLACING and record.closed_at is not None)
 
 
 def is_within(openings: Stretches | None, at: Instant, margin_seconds: float = 0.0) -> bool:

@@ -1,6 +1,8 @@
 """What we promise of a campaign: its record first, evidence before the fleet, a way back, and nobody out of turn.
 
-Law of this file: a promise is about what is decided, whoever decided it. Tests: tests/core/test_invariants.py
+Law of this file: a promise is about what is decided, whoever decided it.
+
+Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
 """
 
 from __future__ import annotations
@@ -209,8 +211,11 @@ def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
 
 
 def _moves_somebody(seen: Snapshot, resource: str, version: str) -> bool:
-    mine = (node.facts for node in seen.nodes.values() if resource in resources_of(node.facts, seen.operator, version))
-    return any(not carries(facts, version) for facts in mine)
+    return any(_moves(seen, node, resource, version) for node in seen.nodes.values())
+
+
+def _moves(seen: Snapshot, node: NodeSeen, resource: str, version: str) -> bool:
+    return resource in resources_of(node.facts, seen.operator, version) and not carries(node.facts, version)
 
 
 OPENING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING})
@@ -275,6 +280,8 @@ def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breac
     states = {name: node.facts.nvidia_state for name, node in seen.nodes.items()}
     failed = [] if is_back else [name for name, state in states.items() if state == NodePhase.UPGRADE_FAILED]
     for action in decision.actions:
+        if isinstance(action, Publish) and action.step is not PublishStep.REVERT:
+            yield from _not_kept_out(seen, action, named)
         if not isinstance(action, MarkNode) or not _lets_in(seen, intent, action):
             continue
         if action.node not in named:
@@ -282,6 +289,17 @@ def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breac
         if len(failed) > intent.failed_max:
             detail = f"it is let in after {len(failed)} failures, limit {intent.failed_max}"
             yield breach("let_in", action.node, detail)
+
+
+def _not_kept_out(seen: Snapshot, action: Publish, named: set[str]) -> Iterator[Breach]:
+    """Nodes that NVIDIA's controller would start by itself once a version is published."""
+    for name, node in seen.nodes.items() if mover_seen(seen).starts_by_itself else ():
+        is_free = node.facts.nvidia_state in _AT_REST and not node.facts.is_skipped and name not in named
+        if is_free and any(_moves(seen, node, *each) for each in action.versions):
+            yield breach("let_in", name, "it is not kept out of what is published, and the ledger does not name it")
+
+
+_AT_REST: Final = ("", NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE)
 
 
 def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:

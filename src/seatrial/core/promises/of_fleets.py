@@ -1,6 +1,8 @@
 """What we promise of a fleet: the limits, the ledger, units, and how much a pass does.
 
-Law of this file: a promise is about what is decided, whoever decided it. Tests: tests/core/test_invariants.py
+Law of this file: a promise is about what is decided, whoever decided it.
+
+Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """What we promise of each node: recorded first, left alone where it is somebody else's, proven before it takes work.
 
-Law of this file: a promise is about what is decided, whoever decided it. Tests: tests/core/test_invariants.py
+Law of this file: a promise is about what is decided, whoever decided it.
+
+Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
 """
 
 from __future__ import annotations
@@ -37,16 +39,16 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Snapshot
+from seatrial.core.model.selectors import NETWORK_DRAIN_SKIP_KEY
 from seatrial.core.model.target import parts_of
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node import clearing, closing
+from seatrial.core.node import closing
 from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import CLOSING, TRANSITIONS, is_under_way
 from seatrial.core.node.progress import is_same
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
-from seatrial.core.node.step import is_abandoned
-from seatrial.core.node.visiting import VISITS, Takes, takes_of
-from seatrial.core.promises.breach import Breach, breach, closes_again, is_exposed, is_start, is_within
+from seatrial.core.node.visiting import VISITS
+from seatrial.core.promises.breach import Breach, breach, closes_again, is_bare, is_exposed, is_start, is_within
 
 _CLEARING: Final = frozenset(
     {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}
@@ -64,6 +66,19 @@ ACTS_IN: Final = {
 """In which phase each act that takes something away, or asks for it, may happen."""
 FOLLOWING: Final = frozenset({Operand.VALIDATOR, Operand.DRA_PLUGIN})
 """Operands that restart as they are, too: after a driver, or whatever else they have to be younger than."""
+_HARMLESS: Final = frozenset(
+    {
+        Operand.DISCOVERY,
+        Operand.DCGM,
+        Operand.EXPORTER,
+        Operand.MIG_MANAGER,
+        Operand.STATUS_EXPORTER,
+        Operand.VALIDATOR,
+    }
+)
+"""Operands that restart on an open node, with its users at work."""
+_RESIDENT: Final = (PodOwner.DAEMON_SET, PodOwner.KUBELET)
+"""Who keeps pods that no drain moves."""
 VISITING: Final = frozenset({NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED})
 """The phases of a visit in which pods are restarted."""
 
@@ -97,20 +112,29 @@ def visited(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Brea
         is_due = found is not None and found.is_old and found.pod is not None and found.pod.uid == action.uid
         if not is_due and action.operand not in FOLLOWING:
             yield breach("visited", action.node, f"{action.operand} restarts, and runs what is wanted")
-        is_anew = found is not None and found.is_configured_anew
-        needed = takes_of(action.operand, is_configured_anew=is_anew, evicts_for_runtime=intent.evicts_for_runtime)
-        if needed >= Takes.CORDON and not facts.is_cordoned and (is_due or action.operand not in FOLLOWING):
+        is_harmless = action.operand in _HARMLESS or (action.operand in FOLLOWING and not is_due)
+        if not is_harmless and not facts.is_cordoned:
             yield breach("visited", action.node, f"{action.operand} restarts without a cordon")
-        if needed >= Takes.EVICTION:
-            drain = intent.policy_for(facts).drain
-            under = clearing.drained(facts, drain) if needed is Takes.DRAIN else _users(facts)
-            yield from (
-                breach("visited", action.node, f"{action.operand} restarts under {pod.full_name}") for pod in under[:1]
-            )
+        is_runtime = action.operand is Operand.TOOLKIT and found is not None and found.is_configured_anew
+        under: list[Pod] = []
+        if action.operand is Operand.NETWORK_DRIVER:
+            under = _drained(facts, intent)
+        elif action.operand is Operand.MPS or (is_runtime and intent.evicts_for_runtime):
+            under = _users(facts)
+        yield from (
+            breach("visited", action.node, f"{action.operand} restarts under {pod.full_name}") for pod in under[:1]
+        )
         driver = facts.driver
         is_late = action.operand is Operand.NETWORK_DRIVER and (driver is None or driver.is_terminating)
         if is_late:
             yield breach("visited", action.node, "the network driver restarts after the GPU's was taken away")
+
+
+def _drained(facts: NodeFacts, intent: Intent) -> list[Pod]:
+    """Pods that have to leave before the network driver does: all that could go, unless their labels spare them."""
+    selector, spared = intent.policy_for(facts).drain.selector, (NETWORK_DRAIN_SKIP_KEY, "true")
+    found = (pod for pod in facts.pods if pod.keeper not in _RESIDENT and selector.matches(dict(pod.labels)))
+    return [pod for pod in found if spared not in pod.labels]
 
 
 def one_cordon(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -251,7 +275,7 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
         node = seen.nodes[action.node]
         if action.record.phase is NodePhase.UPGRADE_REQUIRED:
             # Closed for its jobs to end, and given back as it was: nobody has touched its driver.
-            if closing.has_lost_driver(node) or node.record is None or node.record.phase not in CLOSING:
+            if is_bare(node) or node.record is None or node.record.phase not in CLOSING:
                 yield breach("proven", action.subject, "given back after its driver was touched")
             continue
         # Whose rollout leaves is given back with the driver it has, whatever its DaemonSet wants by now.
@@ -260,8 +284,9 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
         unshown = lack.code if lack is not None else _unshown(node, as_it_runs=seen.is_let_go)
         if unshown:
             yield breach("proven", action.subject, f"uncordon in spite of {unshown}")
-        slipped = closing.slipped_in(node)
-        if slipped:
+        came = node.record is not None and node.record.reopened_count and not node.record.is_restart_only
+        slipped = [pod for pod in node.facts.gpu_pods if pod.keeper not in _RESIDENT and not pod.is_probe]
+        if came and slipped and is_bare(node):
             yield breach("proven", action.subject, f"uncordon over {slipped[0].full_name}, which slipped in")
 
 
@@ -331,8 +356,17 @@ def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
         goal = goal_of(node, seen, intent)
         if is_misled(node, goal) or _is_unknown(node, seen, intent):
             yield breach("aimed", action.node, f"{type(action).__name__}, and {goal} is not what is published")
-        if is_abandoned(node):
+        if _is_abandoned(node):
             yield breach("aimed", action.node, f"{type(action).__name__}, and no new driver would come")
+
+
+def _is_abandoned(node: NodeSeen) -> bool:
+    """Whether nothing would replace the driver of a node: its DaemonSet is gone, and no person asked for this."""
+    facts, driver, record = node.facts, node.facts.driver, node.record
+    is_asked = record is not None and record.is_requested
+    is_replaced = bool(facts.owner) and facts.wanted is not None  # an NVIDIADriver brings another DaemonSet
+    is_orphan = driver is not None and driver.is_orphaned and not driver.is_terminating
+    return is_orphan and not is_asked and not is_replaced
 
 
 def _is_unknown(node: NodeSeen, seen: Snapshot, intent: Intent) -> bool:
