@@ -315,7 +315,9 @@ def test_a_node_that_nobody_keeps_out_is_moved_by_nvidias_controller_before_its_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(marks, "_kept_out", lambda _view, _open: set())
-    found = walk(2, outside=an_outside(is_delegated=True), world=AT_ONCE)
+    settings: dict[str, Any] = {"outside": an_outside(is_delegated=True), "world": AT_ONCE}
+    assert "=> let_in broken at n1: it is not kept out of what is published" in told(walk(2, **settings))
+    found = walk(2, **settings, promises=())
     assert told(found).endswith("=> n1 is let in to NVIDIA's controller, and the ledger does not name it")
 
 
@@ -325,7 +327,9 @@ def test_a_node_that_nobody_keeps_out_is_moved_by_nvidias_controller_before_its_
 def test_a_wave_that_is_let_in_as_a_whole_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: whose wave is open is let in, whatever the ledger says."""
     monkeypatch.setattr(letting_in, "let_in", lambda view, turn: frozenset(turn) & letting_in.startable(view))
-    found = walk(3, outside=delegated(), wish=slowly(), world=AT_ONCE)
+    settings: dict[str, Any] = {"outside": delegated(), "wish": slowly(), "world": AT_ONCE}
+    assert "=> let_in broken at n1: it is not kept out of what is published" in told(walk(3, **settings))
+    found = walk(3, **settings, promises=())
     assert told(found).endswith("is let in to NVIDIA's controller, and the ledger does not name it")
 
 

@@ -14,6 +14,7 @@ from seatrial.core.model.campaign import Campaign, RolloutPhase
 from seatrial.core.model.gates import closed as closing
 from seatrial.core.model.policy import Eviction
 from seatrial.core.movers import letting_in, publishing
+from seatrial.core.movers.view import View
 from seatrial.core.promises.of_campaigns import (
     bake,
     let_in,
@@ -137,6 +138,11 @@ def many_that_nvidia_moves() -> Story:
     return Story(delegated.Story().world, hours=3)
 
 
+def a_window_for_many_that_nvidia_moves() -> Story:
+    """The window closes in the middle of the waves."""
+    return Story(delegated.Story(openings=((0.0, 1000.0),)).world, hours=2)
+
+
 def many_that_fail_under_nvidia() -> Story:
     """Nodes fail after the canary, and none may."""
     fates = {f"n{number:02}": delegated.BROKEN for number in range(3, 17)}
@@ -241,6 +247,12 @@ ROWS: tuple[Row, ...] = (
         "nodes start without a look at the windows",
         a_window_that_closes,
         (campaigns._let_start, "closed is not None", "False"),
+    ),
+    row(
+        on_time,
+        "NVIDIA's controller is let in outside of every window",
+        a_window_for_many_that_nvidia_moves,
+        (View.closed, "windows.is_open(openings, now, self.mover.margin_seconds)", "True"),
     ),
     row(
         on_time,

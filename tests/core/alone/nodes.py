@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from seatrial.core.deciding import turns
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness
 from seatrial.core.node import aiming, clearing, closing, hearing, operating, readiness, step, visiting, writing
@@ -27,6 +28,7 @@ from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
+from tests.core.alone.campaigns import a_canary_and_a_fleet
 from tests.core.alone.rules import HOUR, Row, Story, row
 from tests.core.played import Played
 from tests.sim import test_attrition_world as attrition
@@ -231,6 +233,16 @@ ROWS: tuple[Row, ...] = (
         (
             writing.wait,
             "return Step(hold=hold(node.name, code, words, since=record_of(node).entered_at, until=until))",
+            "return NOTHING",
+        ),
+    ),
+    row(
+        no_lost_node,
+        "a node that waits for its turn is not told so",
+        a_canary_and_a_fleet,
+        (
+            turns.kept_waiting,
+            "return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))",
             "return NOTHING",
         ),
     ),
