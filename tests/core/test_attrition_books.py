@@ -207,6 +207,13 @@ def test_nobody_is_taken_before_the_node_is_seen_closed_or_while_the_rollout_is_
     )
 
 
+def test_a_node_that_an_admin_cordoned_and_finds_no_room_keeps_no_closed_node_waiting() -> None:
+    theirs = node("n1", phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, is_cordoned=True)
+    decision = decided(seen(theirs, closed("n2"), admitted=ahead("n1", "n2")), wish(idle=8))
+    assert ledger(decision) == {"n1": True, "n2": False}
+    assert HoldCode.IDLE_GPU_LIMIT in codes(decision, "n1")
+
+
 # ── Kueue ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

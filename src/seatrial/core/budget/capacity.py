@@ -304,8 +304,8 @@ def _groups(candidates: Iterable[str], budget: Budget) -> Iterable[tuple[str, li
 
 
 Kind: TypeAlias = tuple[tuple[str, ...], bool, int]
-"""The scopes a node is in, whether it is gone for its users already, and the GPUs that its admission would take where
-they are counted: all that its admission depends on."""
+"""The scopes a node is in, whether it is gone for its users already, and the GPUs that its admission would take besides
+those that stand idle there already, where they are counted: all that its admission depends on."""
 
 
 ANYBODY: Final[Kind] = ((WHOLE,), False, 0)
@@ -335,7 +335,7 @@ class Tally:
     def kind_of(self, name: str) -> Kind:
         is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
         idle = self._budget.idle
-        gpus = idle.gpus({name} - self._held) if idle is not None else 0
+        gpus = idle.added_by({name} - self._held) if idle is not None else 0
         return self._budget.scopes_of.get(name, ()), is_taken, gpus
 
     def is_full(self) -> bool:
