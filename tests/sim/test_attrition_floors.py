@@ -3,11 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.intent import Domain
+from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from tests.builders import NEW
 from tests.sim.test_attrition_world import START, Busy, a_job
+
+RACK = "example.com/rack"
+
+
+class Watched(Busy):
+    """The same fleet, n1 to n4 in two racks, and the most drivers that were away at once."""
+
+    def __init__(self, **changes: Any) -> None:
+        names = ("n1", "n2", "n3", "n4")
+        super().__init__({name: [a_job(f"j{name}", name)] for name in names}, **({"idle_gpus_max": 32} | changes))
+        for number, name in enumerate(names):
+            self.world.change(name, partial(standing_in, rack=f"r{number // 2}"))
+        self.away_most = 0
+        self.away_most_in = {"r0": 0, "r1": 0}
+        self.world.watchers.append(self._on_change)
+
+    def _on_change(self, _before: NodeSeen, _after: NodeSeen) -> None:
+        nodes = [node.facts for node in self.world.nodes.values()]
+        away = [facts for facts in nodes if facts.driver is None or not facts.driver.is_ready]
+        self.away_most = max(self.away_most, len(away))
+        for rack, most in self.away_most_in.items():
+            here = sum(facts.labels.get(RACK) == rack for facts in away)
+            self.away_most_in[rack] = max(most, here)
+
+
+def standing_in(node: NodeSeen, rack: str) -> NodeSeen:
+    return replace(node, facts=replace(node.facts, labels={**node.facts.labels, RACK: rack}))
 
 
 def cordoned_by_an_admin(node: NodeSeen) -> NodeSeen:
@@ -41,3 +72,22 @@ def test_one_at_a_time_three_jobs_that_end_together_are_upgraded_beside_an_admin
     busy.world.at(START + 60.0, lambda world: world.change("n1", cordoned_by_an_admin))
     busy.play(4)
     assert busy.record.phase is RolloutPhase.DONE
+
+
+# ── the limits hold ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_node_may_be_unavailable_and_four_jobs_end_together() -> None:
+    busy = Watched(unavailable_max=1)
+    busy.ends(2, "jn1", "jn2", "jn3", "jn4")
+    busy.play(2.05)
+    assert sum(node.facts.is_cordoned for node in busy.world.nodes.values()) == 1, "the others take work again"
+    busy.play(5)
+    assert (busy.record.phase, busy.away_most) == (RolloutPhase.DONE, 1)
+
+
+def test_each_rack_keeps_its_floor() -> None:
+    busy = Watched(domains=(Domain(label=RACK, unavailable_max=Share.parse("50%")),))
+    busy.ends(2, "jn1", "jn2", "jn3", "jn4")
+    busy.play(5)
+    assert (busy.record.phase, busy.away_most_in) == (RolloutPhase.DONE, {"r0": 1, "r1": 1})

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
-from seatrial.core.budget import capacity, losses, order, units
+from seatrial.core.budget import capacity, losses, order, recall, units
 from seatrial.core.budget.attrition import account, booking
 from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.capacity import Admitted, Budget
@@ -45,7 +45,7 @@ class Book:
 
     def orders(self, seen: Snapshot) -> Orders:
         """What every node has to know of the others."""
-        recalled = capacity.recalled(self.ledger, self.budget)
+        recalled = recall.recalled(self.ledger, self.budget)
         ahead = capacity.ahead_of(seen.rollout.admitted, self.nodes)
         pages, standing, given_back = self._pages, None, ahead
         if pages is not None:
