@@ -378,6 +378,42 @@ def test_at_the_deadline_a_gang_larger_than_a_limit_on_nodes_is_taken_node_by_no
     assert HoldCode.UNAVAILABLE_LIMIT in codes(decision, "n2")
 
 
+# ── units ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+CLIQUED: dict[str, Any] = {"labels": {"clique": "c1"}}
+UNITED = (Domain(label="clique", is_unit=True),)
+CORDONING = node("n2", phase=NodePhase.CORDON_REQUIRED, **CLIQUED)
+
+
+@pytest.mark.parametrize(
+    ("member", "is_named"),
+    [
+        pytest.param(closed("n2", a_job("j", "n2"), **CLIQUED), True, id="at work"),
+        pytest.param(CORDONING, True, id="not seen closed yet"),
+        pytest.param(node("n2", a_job("j", "n2"), record={"returned_at": NOW - 60.0}, **CLIQUED), False, id="open"),
+    ],
+)
+def test_a_closed_node_that_is_empty_waits_for_a_member_of_its_unit_that_is(member: NodeSeen, is_named: bool) -> None:
+    admitted = ahead("n1", "n2") if is_named else ahead("n1")
+    decision = decided(seen(closed("n1", **CLIQUED), member, admitted=admitted), wish(domains=UNITED))
+    assert False not in ledger(decision).values()
+    (told,) = (held for held in decision.holds if held.code is HoldCode.UNIT_INCOMPLETE)
+    assert (told.subject, told.params) == ("n1", (("nodes", "n2"),))
+
+
+def test_a_unit_whose_nodes_are_all_closed_and_empty_is_taken_at_once() -> None:
+    nodes = (closed("n1", **CLIQUED), closed("n2", **CLIQUED))
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(domains=UNITED))
+    assert ledger(decision) == {"n1": False, "n2": False}
+
+
+def test_at_the_deadline_the_job_on_one_node_of_a_unit_is_evicted_and_the_unit_goes_at_once() -> None:
+    late = replace(WAVING, waving_since=NOW - 24 * HOUR)
+    nodes = (closed("n1", **CLIQUED), closed("n2", a_job("j", "n2"), **CLIQUED))
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2"), record=late), wish(domains=UNITED))
+    assert ledger(decision) == {"n1": False, "n2": False}
+
+
 # ── who is refused ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 

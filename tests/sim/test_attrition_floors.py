@@ -8,10 +8,10 @@ from typing import Any
 
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain
-from seatrial.core.model.policy import Share
+from seatrial.core.model.policy import Attrition, Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from tests.builders import NEW
-from tests.sim.test_attrition_world import START, Busy, a_job
+from tests.sim.test_attrition_world import HOUR, START, Busy, a_job
 
 RACK = "example.com/rack"
 
@@ -91,3 +91,19 @@ def test_each_rack_keeps_its_floor() -> None:
     busy.ends(2, "jn1", "jn2", "jn3", "jn4")
     busy.play(5)
     assert (busy.record.phase, busy.away_most_in) == (RolloutPhase.DONE, {"r0": 1, "r1": 1})
+
+
+# ── units ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_node_whose_job_has_ended_waits_for_the_rest_of_its_nvlink_unit() -> None:
+    patient = Attrition(deadline_seconds=24 * HOUR, evicts_early=False)
+    busy = Watched(domains=(Domain(label=RACK, is_unit=True),), way=patient)
+    busy.ends(2, "jn2", "jn3")
+    busy.ends(5, "jn1", "jn4")
+    busy.play(4.5)
+    assert upgraded(busy) == {"n0"}
+    assert "upgraded as one unit, and these nodes are not ready to start yet: n1" in busy.why("n2")
+    busy.play(6)
+    assert busy.record.phase is RolloutPhase.DONE
+    assert busy.evicted == []

@@ -166,10 +166,12 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     rows = _rows(acts, shut, budget)
     together = {name: f"jobs of {row[0]}" for row in rows if len(row) > 1 for name in row if name not in budget.unit_of}
     joined = replace(budget, unit_of={**budget.unit_of, **together})
-    names = [*(name for row in rows for name in row), *asking.spared, *torn]
+    names = list(dict.fromkeys((*(name for row in rows for name in row), *asking.spared, *torn)))
     if has_failed:
         names = list(asking.wishing)
-    let_in = capacity.admit(names, wish, ledger, joined, asking.coming, asking.unfit, tell=tell)
+    # A unit is taken when all of it is empty and seen closed; until then its nodes wait for each other.
+    late = (budget.unit_of.keys() & {*asking.wishing, *pages.ahead}) - set(names)
+    let_in = capacity.admit(names, wish, ledger, joined, asking.coming | late, asking.unfit, tell=tell)
     asked = {*names, *closing}
     kept = {} if has_failed else _kept(acts, view, frozenset(closing))
     left = () if has_failed else _left([name for name in busy if name not in asked], view, pages, kept)
