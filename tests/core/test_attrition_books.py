@@ -9,14 +9,14 @@ import pytest
 
 from seatrial.core.actions.on_nodes import EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.budget import capacity
+from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent
-from seatrial.core.model.policy import Attrition, Share
+from seatrial.core.model.policy import Attrition, Limits, Policy, Share
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
@@ -207,6 +207,13 @@ def test_nobody_is_taken_before_the_node_is_seen_closed_or_while_the_rollout_is_
     )
 
 
+def test_a_node_that_an_admin_cordoned_and_finds_no_room_keeps_no_closed_node_waiting() -> None:
+    theirs = node("n1", phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, is_cordoned=True)
+    decision = decided(seen(theirs, closed("n2"), admitted=ahead("n1", "n2")), wish(idle=8))
+    assert ledger(decision) == {"n1": True, "n2": False}
+    assert HoldCode.IDLE_GPU_LIMIT in codes(decision, "n1")
+
+
 # ── Kueue ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -312,6 +319,99 @@ def test_who_is_opened_by_a_person_is_handed_back_and_not_closed_again() -> None
 def test_a_ledger_that_lost_a_waiting_node_has_it_again_closed_alone() -> None:
     nodes = {"n1": closed("n1", a_job("j", "n1"))}
     assert capacity.still_admitted((), nodes, wish()) == ahead("n1")
+
+
+# ── limits on nodes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+RACKED: dict[str, Any] = {"labels": {"rack": "r1"}}
+ONE_UNAVAILABLE = [
+    pytest.param({"unavailable_max": 1}, id="of the rollout"),
+    pytest.param({"domains": (Domain(label="rack", unavailable_max=Share(amount=1)),)}, id="of a rack"),
+]
+
+
+@pytest.mark.parametrize("limits", ONE_UNAVAILABLE)
+def test_closed_nodes_that_are_empty_beyond_a_limit_on_nodes_are_given_back(limits: dict[str, Any]) -> None:
+    intent = wish(idle=32, **limits)
+    names = ("n1", "n2", "n3", "n4")
+    over = seen(*(closed(name, **RACKED) for name in names), admitted=ahead(*names))
+    decision = decided(over, intent)
+    assert given_back(decision) == {"n2", "n3", "n4"}
+    assert not any(
+        isinstance(act, WriteRolloutRecord) and act.record.admitted != ahead(*names) for act in decision.actions
+    )
+    one = seen(closed("n1", **RACKED), *(node(name, **RACKED) for name in names[1:]), admitted=ahead("n1"))
+    assert ledger(decided(one, intent)) == {"n1": False}, "and no other empty node is closed"
+
+
+def test_a_pool_has_its_own_limit_for_closed_nodes_that_are_empty() -> None:
+    pool = Policy(limits=Limits(parallel_max=0, unavailable_max=Share(amount=1)))
+    intent = wish(idle=32, pools={"blue": pool})
+    nodes = {name: closed(name, owner=owner) for name, owner in (("n1", "blue"), ("n2", "blue"), ("n3", "red"))}
+    budget = capacity.budget_of(nodes, ahead(*nodes), intent)
+    assert recall.surplus(ahead(*nodes), budget, frozenset(nodes)) == {"n2"}
+    assert capacity.Tally(budget, nodes).why_not(["n1"]) == capacity.Why(
+        HoldCode.UNAVAILABLE_LIMIT, "NVIDIADriver blue"
+    )
+    assert capacity.Tally(budget, nodes).why_not(["n3"]) is None
+
+
+@pytest.mark.parametrize("limits", ONE_UNAVAILABLE)
+def test_no_closed_node_is_taken_while_another_node_takes_up_the_limit(limits: dict[str, Any]) -> None:
+    lost = node("n9", phase=NodePhase.UPGRADE_DONE, is_ready=False, **RACKED)
+    decision = decided(seen(closed("n1", **RACKED), lost, admitted=ahead("n1")), wish(**limits))
+    assert given_back(decision) == {"n1"}
+
+
+@pytest.mark.parametrize("limits", ONE_UNAVAILABLE)
+def test_a_closed_node_at_work_stays_closed_whatever_the_limit_on_nodes_is(limits: dict[str, Any]) -> None:
+    nodes = [closed(f"n{each}", a_job(f"j{each}", f"n{each}"), **RACKED) for each in range(1, 4)]
+    assert given_back(decided(seen(*nodes, admitted=ahead("n1", "n2", "n3")), wish(**limits))) == set()
+
+
+@pytest.mark.parametrize("limits", ONE_UNAVAILABLE)
+def test_at_the_deadline_a_gang_larger_than_a_limit_on_nodes_is_taken_node_by_node(limits: dict[str, Any]) -> None:
+    gang = [closed(name, a_job("gang", name), **RACKED) for name in ("n1", "n2")]
+    late = replace(WAVING, waving_since=NOW - 24 * HOUR)
+    decision = decided(seen(*gang, admitted=ahead("n1", "n2"), record=late), wish(**limits))
+    assert ledger(decision) == {"n1": False, "n2": True}
+    assert HoldCode.UNAVAILABLE_LIMIT in codes(decision, "n2")
+
+
+# ── units ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+CLIQUED: dict[str, Any] = {"labels": {"clique": "c1"}}
+UNITED = (Domain(label="clique", is_unit=True),)
+CORDONING = node("n2", phase=NodePhase.CORDON_REQUIRED, **CLIQUED)
+
+
+@pytest.mark.parametrize(
+    ("member", "is_named"),
+    [
+        pytest.param(closed("n2", a_job("j", "n2"), **CLIQUED), True, id="at work"),
+        pytest.param(CORDONING, True, id="not seen closed yet"),
+        pytest.param(node("n2", a_job("j", "n2"), record={"returned_at": NOW - 60.0}, **CLIQUED), False, id="open"),
+    ],
+)
+def test_a_closed_node_that_is_empty_waits_for_a_member_of_its_unit_that_is(member: NodeSeen, is_named: bool) -> None:
+    admitted = ahead("n1", "n2") if is_named else ahead("n1")
+    decision = decided(seen(closed("n1", **CLIQUED), member, admitted=admitted), wish(domains=UNITED))
+    assert False not in ledger(decision).values()
+    (told,) = (held for held in decision.holds if held.code is HoldCode.UNIT_INCOMPLETE)
+    assert (told.subject, told.params) == ("n1", (("nodes", "n2"),))
+
+
+def test_a_unit_whose_nodes_are_all_closed_and_empty_is_taken_at_once() -> None:
+    nodes = (closed("n1", **CLIQUED), closed("n2", **CLIQUED))
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(domains=UNITED))
+    assert ledger(decision) == {"n1": False, "n2": False}
+
+
+def test_at_the_deadline_the_job_on_one_node_of_a_unit_is_evicted_and_the_unit_goes_at_once() -> None:
+    late = replace(WAVING, waving_since=NOW - 24 * HOUR)
+    nodes = (closed("n1", **CLIQUED), closed("n2", a_job("j", "n2"), **CLIQUED))
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2"), record=late), wish(domains=UNITED))
+    assert ledger(decision) == {"n1": False, "n2": False}
 
 
 # ── who is refused ───────────────────────────────────────────────────────────────────────────────────────────────────

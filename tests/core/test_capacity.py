@@ -18,10 +18,10 @@ from seatrial.core.budget.capacity import (
     Scope,
     budget_of,
     domain_of,
-    recalled,
     still_admitted,
     under_way,
 )
+from seatrial.core.budget.recall import recalled
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.policy import Limits, Policy, Share

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.budget import capacity
+from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
@@ -74,8 +74,8 @@ def test_a_unit_counts_as_a_whole() -> None:
 def test_a_limit_that_was_lowered_calls_back_who_is_not_cordoned_yet() -> None:
     nodes = {node.name: node for node in FOUR}
     ledger = a_ledger("n1", "n2")
-    assert capacity.recalled(ledger, capacity.budget_of(nodes, ledger, allowing(8))) == {"n1", "n2"}
-    assert capacity.recalled(ledger, capacity.budget_of(nodes, ledger, allowing(16))) == frozenset()
+    assert recall.recalled(ledger, capacity.budget_of(nodes, ledger, allowing(8))) == {"n1", "n2"}
+    assert recall.recalled(ledger, capacity.budget_of(nodes, ledger, allowing(16))) == frozenset()
 
 
 def test_a_limit_below_the_gpus_of_one_node_says_what_to_raise_it_to() -> None:

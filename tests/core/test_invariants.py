@@ -328,6 +328,11 @@ CASES = [
         a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
         (Breach(promise="capacity", subject="n1", detail="4 unavailable, limit 2"),),
     ),
+    Case(
+        "a node is admitted in place of one that was deleted under way",
+        a_snapshot(*FLEET[1:], admitted=a_ledger("n1")),
+        a_decision(ledger(WAITING, *a_ledger("n2", "n3"))),
+    ),
     Case("one of a rack is admitted where one may be", RACKED, a_decision(ledger(RACKED, *N1)), intent=FLOOR),
     Case(
         "two of a rack are admitted where one may be",

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.budget import units
+from seatrial.core.budget import capacity, units
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
@@ -136,3 +136,18 @@ def test_on_the_way_back_nobody_is_kept_on_a_rejected_driver_for_the_sake_of_a_d
         campaign=a_campaign(),
     )
     assert admitted_by(decide(seen, intent, NOW)) == ["n1", "n2"]
+
+
+def test_a_unit_waits_for_a_member_that_needs_the_driver_and_does_not_ask_to_start() -> None:
+    nodes = {
+        each.name: each
+        for each in (
+            member("n1"),
+            member("n2"),
+            member("n3", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True),
+            a_well_node("n4", NodePhase.UPGRADE_DONE, **IN_C1),
+            member("n5", NodePhase.CORDON_REQUIRED),
+        )
+    }
+    budget = capacity.budget_of(nodes, a_ledger("n3", "n5"), UNITED)
+    assert units.not_asking(nodes, budget, ["n1"]) == {"n2"}

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
-from seatrial.core.budget import capacity, losses, order, units
+from seatrial.core.budget import capacity, losses, order, recall, units
 from seatrial.core.budget.attrition import account, booking
 from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.capacity import Admitted, Budget
@@ -34,6 +34,8 @@ class Book:
     ledger: tuple[Admission, ...]
     budget: Budget
     unfit: Mapping[str, tuple[str, ...]]
+    is_back: bool = False
+    """Whether the rollout is being undone: each node then goes by itself, and no unit waits for a member."""
     terms: Terms | None = None
     """What attrition goes by; None where nodes are evicted as their turn comes."""
 
@@ -45,7 +47,7 @@ class Book:
 
     def orders(self, seen: Snapshot) -> Orders:
         """What every node has to know of the others."""
-        recalled = capacity.recalled(self.ledger, self.budget)
+        recalled = recall.recalled(self.ledger, self.budget)
         ahead = capacity.ahead_of(seen.rollout.admitted, self.nodes)
         pages, standing, given_back = self._pages, None, ahead
         if pages is not None:
@@ -86,6 +88,8 @@ class Book:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
         wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
+        if self.budget.unit_of and not self.is_back:
+            coming |= units.not_asking(self.nodes, self.budget, wishing)
         pages = self._pages
         if pages is not None:
             spared = [name for name in wishing if clearing.spares_users(self.nodes[name], self.intent)]
@@ -114,7 +118,7 @@ def opened(
     is_back = capacity.is_going_back(seen.rollout)
     budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
     unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
-    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, terms=terms)
+    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, is_back=is_back, terms=terms)
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:

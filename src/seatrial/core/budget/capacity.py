@@ -8,6 +8,7 @@ there, and the ledger changes by compare-and-set only. A view may be old; a writ
     under way = nodes in the ledger whose attempt has not ended           |under way| < parallel_max
     idle.py: GPUs that stand idle because of us                           at most idle_gpus_max, over the rollout
     by attrition a node is in the ledger to be closed alone: not under way, and not taken while a job works on it
+    recall.py: what does not fit any more is handed back
 
 The same holds in every scope a node is in: the rollout, the pool of its NVIDIADriver, its rack or NVLink clique. A unit
 (a clique that must not run two drivers) is let in as a whole or not at all.
@@ -69,8 +70,10 @@ class Budget:
     """The unit a node is upgraded with, where it is in one."""
     idle: IdleBudget | None = None
     """How many GPUs may stand idle, where the rollout says so."""
+    ahead: frozenset[str] = frozenset()
+    """The nodes that the ledger names to be closed alone: they wait for their jobs to end, and then for room."""
     busy: frozenset[str] = frozenset()
-    """Who is in the ledger to be closed alone and is at work: it takes nothing from anybody."""
+    """Those of them that are at work: they take nothing from anybody."""
 
     @property
     def whole(self) -> Scope:
@@ -124,6 +127,7 @@ def budget_of(
         scopes_of=scopes_of,
         unit_of=unit_of,
         idle=idle_budget(nodes, intent.limits, ahead),
+        ahead=ahead,
         busy=busy,
     )
 
@@ -303,12 +307,12 @@ def _groups(candidates: Iterable[str], budget: Budget) -> Iterable[tuple[str, li
     return groups.items()
 
 
-Kind: TypeAlias = tuple[tuple[str, ...], bool, int]
-"""The scopes a node is in, whether it is gone for its users already, and the GPUs that its admission would take where
-they are counted: all that its admission depends on."""
+Kind: TypeAlias = tuple[tuple[str, ...], bool, bool, int]
+"""The scopes a node is in, whether it is gone for its users already, whether we closed it to wait, and the GPUs that
+stand idle once it is admitted and do not yet, where they are counted: all that its admission depends on."""
 
 
-ANYBODY: Final[Kind] = ((WHOLE,), False, 0)
+ANYBODY: Final[Kind] = ((WHOLE,), False, False, 0)
 """Whoever it is: nobody else has the rollout among his other scopes."""
 
 
@@ -335,8 +339,8 @@ class Tally:
     def kind_of(self, name: str) -> Kind:
         is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
         idle = self._budget.idle
-        gpus = idle.gpus({name} - self._held) if idle is not None else 0
-        return self._budget.scopes_of.get(name, ()), is_taken, gpus
+        gpus = idle.added_by({name} - self._held) if idle is not None else 0
+        return self._budget.scopes_of.get(name, ()), is_taken, name in self._budget.ahead, gpus
 
     def is_full(self) -> bool:
         """Whether a limit of the rollout as a whole keeps every single node out, whichever it is."""
@@ -360,13 +364,15 @@ class Tally:
     def _why_not_in(self, name: str, names: Sequence[str]) -> Why | None:
         scope, moving, taken = self._budget.scopes[name], self._moving[name], self._taken[name]
         inside = [node for node in names if name in self._budget.around(node)]
-        # A node that is unavailable already costs nothing more, so it may be worked on even at the limit.
+        # A node that is unavailable already costs nothing more, so it may be worked on even at the limit; but where we
+        # closed it ourselves, to wait for its jobs, the limit is for it as well.
         new = [node for node in inside if node not in scope.unavailable and node not in taken]
-        if len(inside) > 1 and (len(inside) > scope.parallel_max or len(new) > scope.unavailable_max):
+        bound = [node for node in inside if node in self._budget.ahead or node in new]
+        if len(inside) > 1 and (len(inside) > scope.parallel_max or len(bound) > scope.unavailable_max):
             return Why(HoldCode.UNIT_TOO_LARGE, name, len(inside))
         if len(scope.under_way) + len(moving) + len(inside) > scope.parallel_max:
             return Why(HoldCode.PARALLEL_LIMIT, name)
-        if new and len(scope.unavailable) + len(taken) + len(new) > scope.unavailable_max:
+        if bound and len(scope.unavailable) + len(taken) + len(new) > scope.unavailable_max:
             return Why(HoldCode.UNAVAILABLE_LIMIT, name)
         return None
 
@@ -422,27 +428,6 @@ def taken_in(budget: Budget, admitted: Iterable[str]) -> dict[str, set[str]]:
             if node not in budget.scopes[scope].unavailable:
                 taken[scope].add(node)
     return taken
-
-
-def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
-    """Who was admitted but no longer fits: the fleet lost nodes, or the limits were lowered, since.
-
-    Between an admission and its cordon may lie a pause of days, so the budget is looked at once more before the cordon.
-    """
-    if len(budget.failed) > budget.failed_max:
-        return frozenset(admission.node for admission in ledger if admission.is_ahead) | budget.whole.under_way
-    admitted = [admission.node for admission in ledger if not admission.is_ahead]
-    taken = taken_in(budget, admitted)
-    back: set[str] = set()
-    if budget.idle is not None and budget.idle.of(admitted) > budget.idle.gpus_max:
-        back |= budget.whole.under_way - budget.whole.unavailable
-    for name in {WHOLE}.union(*(budget.scopes_of.get(node, ()) for node in admitted)):
-        scope = budget.scopes[name]
-        if len(scope.under_way) > scope.parallel_max:
-            back |= scope.under_way
-        elif len(scope.unavailable) + len(taken[name]) > scope.unavailable_max:
-            back |= scope.under_way - scope.unavailable
-    return frozenset(back)
 
 
 def under_way(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen]) -> frozenset[str]:

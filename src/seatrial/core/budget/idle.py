@@ -34,6 +34,10 @@ class IdleBudget:
         closed = sum(count for name, count in self.idle_of.items() if name not in taken)
         return closed + sum(self.gpus_of.get(name, 0) for name in taken)
 
+    def added_by(self, names: Iterable[str]) -> int:
+        """The GPUs that stand idle once these are taken, and do not yet."""
+        return sum(self.gpus_of.get(name, 0) - self.idle_of.get(name, 0) for name in set(names))
+
     def gpus(self, names: Iterable[str]) -> int:
         """The GPUs of these."""
         return sum(self.gpus_of.get(name, 0) for name in set(names))

@@ -40,12 +40,22 @@ def why_unfit(member: NodeSeen) -> HoldCode | None:
     if record is not None and capacity.has_failed(record):
         is_anew = facts.wanted is not None and facts.wanted_revision != record.failed_revision
         return None if is_anew or member.is_retry_asked else HoldCode.FAILED
-    if _has_begun(member) or is_without_gpu(facts):
-        return None
-    if facts.is_in_sync and facts.driver is not None and not facts.driver.is_orphaned:
-        return None
-    held = node.why_not_startable(member)
+    held = node.why_not_startable(member) if _is_left(member) else None
     return held.code if held is not None else None
+
+
+def not_asking(nodes: Mapping[str, NodeSeen], budget: Budget, asking: Collection[str]) -> frozenset[str]:
+    """Members that have not begun, neither ask to start nor may, and will have to: their unit waits for them."""
+    named = budget.whole.under_way | budget.ahead | set(asking)
+    return frozenset(name for name in budget.unit_of.keys() - named if _is_left(nodes[name]))
+
+
+def _is_left(member: NodeSeen) -> bool:
+    """Whether a node is still to get the driver, and nothing has begun there."""
+    facts = member.facts
+    if _has_begun(member) or is_without_gpu(facts):
+        return False
+    return not facts.is_in_sync or facts.driver is None or facts.driver.is_orphaned
 
 
 def called_back(

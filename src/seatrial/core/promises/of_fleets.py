@@ -29,8 +29,8 @@ def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterato
     """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
     nodes = mover_seen(seen).recorded(seen, intent)
     is_back = capacity.is_going_back(seen.rollout)
-    budget = capacity.budget_of(nodes, seen.rollout.admitted, intent, is_back=is_back)
     kept = capacity.still_admitted(seen.rollout.admitted, nodes, intent)
+    budget = capacity.budget_of(nodes, kept, intent, is_back=is_back)
     ahead = {admission.node for admission in kept if admission.is_ahead}
     before = {admission.node for admission in kept} - ahead
     under_way = {name for name, node in nodes.items() if is_under_way(node.record)} - ahead

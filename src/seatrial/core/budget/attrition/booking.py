@@ -10,11 +10,12 @@ one of its nodes cannot come back to the others, which are closed. Tests: tests/
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from seatrial.core.budget import capacity
+from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.attrition import costs, evicting, replicas, returning, urgency
 from seatrial.core.budget.attrition.groups import grouped
 from seatrial.core.budget.attrition.seeing import kept_until, view_of
@@ -62,13 +63,15 @@ class Pages:
         )
 
     def given_back(self, view: View) -> frozenset[str]:
-        """Who is opened again: more stands idle than may, too many have failed, or an upgrade could not end there.
+        """Who is opened again: more are idle or unavailable than may, too many failed, or no upgrade could end there.
 
         And services that were to be emptied, where their PodDisruptionBudget does not let them go any more."""
         ahead = self.ahead
         if len(self.budget.failed) > self.budget.failed_max:
             return ahead
         unfit = {name for name in ahead if why_not_startable(self.nodes[name]) is not None}
+        shut = frozenset(name for name in ahead if self.nodes[name].facts.is_cordoned)
+        unfit |= recall.surplus(self.ledger, self.budget, shut)
         over = {name for act in returning.give_back(view) for name in act.nodes} | replicas.to_open(view)
         return (ahead & over) | _with_theirs(unfit, view, ahead)
 
@@ -163,10 +166,12 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     rows = _rows(acts, shut, budget)
     together = {name: f"jobs of {row[0]}" for row in rows if len(row) > 1 for name in row if name not in budget.unit_of}
     joined = replace(budget, unit_of={**budget.unit_of, **together})
-    names = [*(name for row in rows for name in row), *asking.spared, *torn]
+    names = list(dict.fromkeys((*(name for row in rows for name in row), *asking.spared, *torn)))
     if has_failed:
         names = list(asking.wishing)
-    let_in = capacity.admit(names, wish, ledger, joined, asking.coming, asking.unfit, tell=tell)
+    # A unit is taken when all of it is empty and seen closed; until then its nodes wait for each other.
+    late = (budget.unit_of.keys() & {*asking.wishing, *pages.ahead}) - set(names)
+    let_in = capacity.admit(names, wish, ledger, joined, asking.coming | late, asking.unfit, tell=tell)
     asked = {*names, *closing}
     kept = {} if has_failed else _kept(acts, view, frozenset(closing))
     left = () if has_failed else _left([name for name in busy if name not in asked], view, pages, kept)
@@ -188,28 +193,20 @@ def _acts(view: View, terms: Terms) -> list[Act]:
 
 
 def _closed(acts: Sequence[Act], view: View, pages: Pages, wishing: frozenset[str]) -> list[str]:
-    """Who is closed now: those at work, and of those that are empty no more than can reload."""
-    whole, ahead = pages.budget.whole, pages.ahead
-    empty = sum(not workers(pages.nodes[name]) for name in ahead)
-    slots = min(whole.parallel_max - len(whole.under_way), _free(pages.budget, ahead)) - empty
+    """Who is closed now: those at work, and of those that are empty no more than can reload and may be unavailable."""
+    room = capacity.Tally(replace(pages.budget, idle=None), (each.node for each in pages.ledger))
+    room.add(name for name in pages.ahead if not workers(pages.nodes[name]))
     found: list[str] = []
     for act in acts:
         if act.verb is not Verb.CLOSE:
             continue
         names = [name for name in act.nodes if name in wishing]
-        idle = sum(not view.nodes[name].jobs for name in names)
-        if idle and idle > slots and idle == len(names):
+        idle = [name for name in names if not view.nodes[name].jobs]
+        if idle and room.why_not(idle) is not None:
             continue
-        slots -= idle
+        room.add(idle)
         found += names
     return found
-
-
-def _free(budget: Budget, ahead: frozenset[str]) -> int:
-    """How many nodes more may be unavailable."""
-    whole = budget.whole
-    gone = whole.unavailable | (whole.under_way - whole.unavailable)
-    return whole.unavailable_max - len(gone - ahead)
 
 
 def _with_closed(budget: Budget, closing: Sequence[str], nodes: Mapping[str, NodeSeen]) -> Budget:
@@ -217,19 +214,24 @@ def _with_closed(budget: Budget, closing: Sequence[str], nodes: Mapping[str, Nod
         return budget
     more = {name: idle_gpus(nodes[name]) for name in closing}
     busy = budget.busy | {name for name in closing if workers(nodes[name])}
-    return replace(budget, idle=replace(budget.idle, idle_of={**budget.idle.idle_of, **more}), busy=busy)
+    idle = replace(budget.idle, idle_of={**budget.idle.idle_of, **more})
+    return replace(budget, idle=idle, ahead=budget.ahead.union(closing), busy=busy)
 
 
 def _rows(acts: Sequence[Act], shut: frozenset[str], budget: Budget) -> list[tuple[str, ...]]:
     """Who of those seen closed is emptied now, as they go together; more than may ever go at once go one by one."""
-    whole = budget.whole
-    most = min(whole.parallel_max, whole.unavailable_max)
     rows: list[tuple[str, ...]] = []
     for act in acts:
         names = tuple(name for name in act.nodes if name in shut)
         if act.verb in (Verb.RELOAD, Verb.EVICT) and names:
-            rows += [names] if len(names) <= most else [(name,) for name in names]
+            rows += [names] if _may_ever_go(names, budget) else [(name,) for name in names]
     return rows
+
+
+def _may_ever_go(names: Sequence[str], budget: Budget) -> bool:
+    counts = Counter(scope for name in names for scope in budget.around(name)).items()
+    limits = ((budget.scopes[scope], count) for scope, count in counts)
+    return all(count <= min(scope.parallel_max, scope.unavailable_max) for scope, count in limits)
 
 
 def _too_large(view: View, pages: Pages) -> list[Hold]:

@@ -1,0 +1,53 @@
+"""What does not fit any more: the fleet lost nodes, the limits were lowered, or jobs ended, since it was let in.
+
+    recalled    admitted, and nothing taken from anybody yet: the admission is handed back
+    surplus     closed for its jobs to end, by attrition, and empty: the node is given back to its users
+
+Law of this file: it looks at the budget as it stands, and lets nobody in. Tests: tests/core/test_capacity.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from seatrial.core.budget.capacity import WHOLE, Budget, taken_in
+from seatrial.core.model.seen.rollouts import Admission
+
+
+def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
+    """Who was admitted but no longer fits: the fleet lost nodes, or the limits were lowered, since.
+
+    Between an admission and its cordon may lie a pause of days, so the budget is looked at once more before the cordon.
+    """
+    if len(budget.failed) > budget.failed_max:
+        return frozenset(admission.node for admission in ledger if admission.is_ahead) | budget.whole.under_way
+    admitted = [admission.node for admission in ledger if not admission.is_ahead]
+    taken = taken_in(budget, admitted)
+    back: set[str] = set()
+    if budget.idle is not None and budget.idle.of(admitted) > budget.idle.gpus_max:
+        back |= budget.whole.under_way - budget.whole.unavailable
+    for name in {WHOLE}.union(*(budget.scopes_of.get(node, ()) for node in admitted)):
+        scope = budget.scopes[name]
+        if len(scope.under_way) > scope.parallel_max:
+            back |= scope.under_way
+        elif len(scope.unavailable) + len(taken[name]) > scope.unavailable_max:
+            back |= scope.under_way - scope.unavailable
+    return frozenset(back)
+
+
+def surplus(ledger: Iterable[Admission], budget: Budget, shut: frozenset[str]) -> frozenset[str]:
+    """Closed nodes that are empty and above a limit on nodes, because several jobs ended at once or others were lost.
+
+    Nodes whose cordon is not seen yet (`shut` are the others) go back first; of the rest the first ones by name stay,
+    since they are the next to be upgraded.
+    """
+    empty = budget.ahead - budget.busy
+    taken = taken_in(budget, [admission.node for admission in ledger])
+    line = sorted(empty, key=lambda name: (name not in shut, name), reverse=True)
+    back: set[str] = set()
+    for scope in (*sorted({scope for name in empty for scope in budget.scopes_of.get(name, ())}), WHOLE):
+        inside = [name for name in line if scope in budget.around(name)]
+        found = budget.scopes[scope]
+        over = len(found.unavailable) + len(taken[scope]) - found.unavailable_max - len(back.intersection(inside))
+        back.update([name for name in inside if name not in back][: max(0, over)])
+    return frozenset(back)
