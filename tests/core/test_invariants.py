@@ -642,6 +642,19 @@ CASES = [
         CAREFUL,
     ),
     Case(
+        "the skip label of another rollout that is under way is made ours",
+        at(BEGUN, a_done_node(is_skipped=True, skipped_by="winter"), others=("winter",)),
+        a_decision(mark(skip=True)),
+        (Breach(promise="hands_off", subject="n1", detail="a skip label that is there already is made ours"),),
+        CAREFUL,
+    ),
+    Case(
+        "the skip label that an earlier rollout left is made ours",
+        at(BEGUN, a_done_node(is_skipped=True, skipped_by="winter")),
+        a_decision(mark(skip=True)),
+        intent=CAREFUL,
+    ),
+    Case(
         "the canary of another campaign is made ours",
         at(BEGUN, a_done_node(canary_of="winter")),
         a_decision(mark(canary=True)),

@@ -207,7 +207,7 @@ def kept_out(view: View, open_: AbstractSet[str]) -> set[str]:
 def _concerned(view: View) -> set[str]:
     """Whom a version moves that is, or is about to be, published."""
     phase = view.record.paused_in or view.record.phase
-    if phase in (RolloutPhase.WAVING, RolloutPhase.REVERTING):
+    if phase in (RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING):
         return set(view.nodes)
     if phase not in (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING):
         return set()

@@ -88,6 +88,11 @@ def is_left_out(facts: NodeFacts) -> bool:
     return facts.is_skipped and not facts.skipped_by
 
 
+def is_label_left_over(facts: NodeFacts, rollout: str, others: Iterable[str]) -> bool:
+    """Whether the skip label is that of an earlier rollout: another one has the turn, so nothing would take it off."""
+    return facts.is_skipped and facts.skipped_by not in ("", rollout, *others)
+
+
 def is_out_of_reach(node: NodeSeen, how: Progress) -> bool:
     """Whether a person left the node out and nothing moves there that would come to an end by itself."""
     facts = node.facts

@@ -38,6 +38,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import clearing, closing, hearing
 from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import CLOSING, TRANSITIONS
+from seatrial.core.node.progress import is_label_left_over
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
 from seatrial.core.node.visiting import VISITS, Takes, takes_of
@@ -171,7 +172,7 @@ def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
     facts = seen.nodes[action.node].facts
     if action.skip is False and facts.skipped_by != action.rollout:
         yield breach("hands_off", action.node, f"a skip label of {facts.skipped_by or 'a person'} is taken away")
-    if action.skip and facts.is_skipped:
+    if action.skip and facts.is_skipped and not is_label_left_over(facts, action.rollout, seen.others):
         yield breach("hands_off", action.node, "a skip label that is there already is made ours")
     if action.is_handed_over and facts.skipped_by != action.rollout:
         yield breach("hands_off", action.node, "a skip label that is not ours is given away")
