@@ -15,7 +15,8 @@ from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase, Switch
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.movers import driver_manager, publishing
-from seatrial.core.movers.view import Versions, View
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import Versions
 from seatrial.core.words import explain
 from tests.builders import (
     NEW,

@@ -182,11 +182,10 @@ LEFT = replace(THEIRS, paused_by="winter")
 PROMOTION = Promote(rollout="spring", date="2026-11-15", tag_base="v2026-11-stable")
 
 
-def at(record: CampaignRecord | None, *nodes: Any, **changes: Any) -> Snapshot:
+def at(record: CampaignRecord | None, *nodes: Any, operator_version: str = OLD.version, **changes: Any) -> Snapshot:
     """A campaign with this record; its nodes have had their turn, or have nothing to wait for."""
-    return a_snapshot(
-        *(nodes or (a_done_node(), an_old_node("n2"))), campaign=record, operator=an_operator(), **changes
-    )
+    operator = an_operator(operator_version)
+    return a_snapshot(*(nodes or (a_done_node(), an_old_node("n2"))), campaign=record, operator=operator, **changes)
 
 
 def in_window(closes_at: float) -> Intent:
@@ -200,6 +199,10 @@ def recorded(before: CampaignRecord | None, after: CampaignRecord | None) -> Dec
 
 def publish(step: PublishStep, resource: str = POLICY) -> Publish:
     return Publish(rollout="spring", step=step, versions=((resource, NEW.version),), via=Via.DIRECT)
+
+
+def back() -> Publish:
+    return replace(publish(PublishStep.REVERT), versions=((POLICY, OLD.version),))
 
 
 def mark(**changes: Any) -> MarkNode:
@@ -647,6 +650,19 @@ CASES = [
         CAREFUL,
     ),
     Case(
+        "the skip label of another rollout that is under way is made ours",
+        at(BEGUN, a_done_node(is_skipped=True, skipped_by="winter"), others=("winter",)),
+        a_decision(mark(skip=True)),
+        (Breach(promise="hands_off", subject="n1", detail="a skip label that is there already is made ours"),),
+        CAREFUL,
+    ),
+    Case(
+        "the skip label that an earlier rollout left is made ours",
+        at(BEGUN, a_done_node(is_skipped=True, skipped_by="winter")),
+        a_decision(mark(skip=True)),
+        intent=CAREFUL,
+    ),
+    Case(
         "the canary of another campaign is made ours",
         at(BEGUN, a_done_node(canary_of="winter")),
         a_decision(mark(canary=True)),
@@ -798,6 +814,25 @@ CASES = [
         intent=CAREFUL,
     ),
     Case(
+        "the way back replaces our version",
+        at(UNDOING, operator_version=NEW.version),
+        a_decision(back()),
+        intent=CAREFUL,
+    ),
+    Case(
+        "the way back replaces what somebody published after us",
+        at(UNDOING, operator_version="590.44.01"),
+        a_decision(back()),
+        (
+            Breach(
+                promise="overwritten",
+                subject="spring",
+                detail=f"{POLICY} has 590.44.01, not ours, and gets {OLD.version}",
+            ),
+        ),
+        CAREFUL,
+    ),
+    Case(
         "a version is published with nothing to return to",
         at(a_campaign_record(RolloutPhase.CANARY, baseline=())),
         a_decision(publish(PublishStep.CANARY)),
@@ -811,7 +846,7 @@ CASES = [
     Case(
         "the old version needs no way back",
         at(replace(UNDOING, baseline=())),
-        a_decision(publish(PublishStep.REVERT)),
+        a_decision(back()),
         intent=CAREFUL,
     ),
     # unopened
@@ -951,7 +986,7 @@ CASES = [
     Case(
         "a campaign goes back while another is under way",
         at(UNDOING, others=("winter",)),
-        a_decision(publish(PublishStep.REVERT)),
+        a_decision(back()),
         intent=CAREFUL,
     ),
     # rejected

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase
@@ -11,6 +13,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import marks
 from seatrial.core.movers.view import View
 from tests.builders import (
+    NEW,
     NOW,
     OLD,
     a_campaign,
@@ -59,8 +62,25 @@ def test_where_nvidias_controller_does_everybody_is_kept_out_until_the_ledger_na
         an_old_node("n4", **THEIRS),
         an_old_node("n5", **OURS),
     )
-    acts, _ = marks.prepare(view(*nodes, mode=Mode.DELEGATED), {"n1"})
+    acts, _ = marks.prepare(view(*nodes, mode=Mode.DELEGATED, others=("winter",)), {"n1"})
     assert acts == (mark("n1", canary=True, skip=True), mark("n2", skip=True))
+
+
+def test_the_label_that_an_earlier_rollout_left_on_a_node_becomes_ours() -> None:
+    nodes = (an_old_node(canary_of="spring", **OURS), an_old_node("n2", **THEIRS))
+    acts, _ = marks.prepare(view(*nodes, mode=Mode.DELEGATED), {"n1"})
+    assert acts == (mark("n2", skip=True),)
+    assert marks.prepare(view(*nodes, mode=Mode.DELEGATED, others=("winter",)), {"n1"}) == ((), ())
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.PROMOTING, RolloutPhase.DONE])
+def test_a_node_left_behind_keeps_our_label_until_the_ledger_names_it(phase: RolloutPhase) -> None:
+    required: dict[str, Any] = {**OURS, "nvidia_state": "upgrade-required"}
+    nodes = (an_old_node(wanted=NEW, is_ready=False, **required), an_old_node("n2", wanted=NEW, **required))
+    at_the_end = view(*nodes, phase=phase, mode=Mode.DELEGATED)
+    assert marks.clear(at_the_end, {"n1", "n2"}) == ((), ())
+    named = view(*nodes, phase=phase, mode=Mode.DELEGATED, admitted=a_ledger("n1", "n2", attempt=0))
+    assert marks.clear(named, {"n1", "n2"})[0] == (mark("n2", skip=False),)
 
 
 def test_who_has_another_resource_than_the_canary_is_kept_out_when_the_waves_begin() -> None:

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
-from seatrial.core.model.seen.operators import OperatorFacts, Pool
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.target import text_of
 from seatrial.core.node.progress import (
     ANY,
     Progress,
+    back_to,
     by_nvidias_word,
     by_our_record,
     carried,
@@ -107,3 +110,19 @@ def test_every_node_has_a_resource_that_says_which_driver_it_runs_unless_it_cann
 def test_a_resource_carries_what_it_says() -> None:
     assert carried(POLICY, an_operator(OLD.version)) == OLD.version
     assert carried("NVIDIADriver/blue", an_operator()) == ""
+
+
+def test_the_way_back_leaves_each_part_that_somebody_wrote_after_us() -> None:
+    def version(driver: str, toolkit: str) -> str:
+        return text_of(driver, [(Component.CONTAINER_TOOLKIT, toolkit)])
+
+    def back(driver: str, toolkit: str) -> str:
+        carrier = Carrier(name=POLICY, version=driver, parts=((Component.CONTAINER_TOOLKIT.value, toolkit),))
+        baseline = ((POLICY, version(OLD.version, "1.18.0")),)
+        return dict(back_to(baseline, OperatorFacts(carriers=(carrier,)), version(NEW.version, "1.19.0")))[POLICY]
+
+    assert back(NEW.version, "1.19.0") == version(OLD.version, "1.18.0")
+    assert back(OLD.version, "1.18.0") == version(OLD.version, "1.18.0")
+    assert back("590.44.01", "1.19.0") == version("590.44.01", "1.18.0")
+    assert back(NEW.version, "1.20.0") == version(OLD.version, "1.20.0")
+    assert back("", "1.19.0") == version(OLD.version, "1.18.0")

@@ -17,8 +17,8 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.movers import publishing
-from seatrial.core.movers.view import Versions, View
-from seatrial.core.node.progress import ANY
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import ANY, Versions
 from tests.builders import (
     NEW,
     NOW,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
@@ -175,3 +176,52 @@ def test_a_canary_that_fails_is_led_back_to_an_end() -> None:
     assert (story.record.phase, story.drivers()) == (RolloutPhase.REVERTED, {OLD.version})
     assert {name for _, name in story.starts} == {"n00"}
     assert not [node for node in story.world.nodes.values() if node.facts.is_cordoned or node.facts.is_skipped]
+
+
+# ── members that cannot start ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def lost(node: NodeSeen) -> NodeSeen:
+    return replace(node, facts=replace(node.facts, is_ready=False))
+
+
+def back(node: NodeSeen) -> NodeSeen:
+    return replace(node, facts=replace(node.facts, is_ready=True))
+
+
+def waiting_in(story: Story) -> list[str]:
+    """Nodes that NVIDIA's controller wants to start and our label keeps out."""
+    nodes = story.world.nodes.items()
+    return [name for name, node in nodes if node.facts.skipped_by and node.facts.nvidia_state == "upgrade-required"]
+
+
+def test_a_rollout_ends_without_a_node_that_stays_not_ready_and_keeps_it_out() -> None:
+    story = Story()
+    story.until(3)
+    dead = waiting_in(story)[0]
+    story.world.change(dead, lost)
+    report = story.play()
+    assert (story.record.phase, story.world.nodes[dead].facts.skipped_by) == (RolloutPhase.DONE, "spring")
+    assert report.decision is not None
+    codes = {(held.subject, held.code) for held in report.decision.holds}
+    assert codes == {("spring", HoldCode.MEMBERS_LEFT), (dead, HoldCode.NODE_NOT_READY)}
+    others = [node.facts for name, node in story.world.nodes.items() if name != dead]
+    assert not [facts for facts in others if facts.is_skipped or facts.canary_of]
+
+
+def test_nodes_that_come_back_after_the_end_follow_within_the_limits() -> None:
+    story = Story()
+    story.until(1)
+    story.play(lambda _report: len(story.starts) >= 2)
+    dead = waiting_in(story)
+    assert len(dead) > 2 * PARALLEL
+    for name in dead:
+        story.world.change(name, lost)
+    story.play()
+    assert story.record.phase is RolloutPhase.DONE
+    for name in dead:
+        story.world.change(name, back)
+    story.play()
+    assert story.drivers() == {NEW.version}
+    assert story.most == PARALLEL
+    assert not [node for node in story.world.nodes.values() if node.facts.is_skipped or node.facts.is_cordoned]

@@ -464,6 +464,60 @@ def test_a_third_version_published_mid_wave_moves_nobody_and_the_wave_goes_on_wh
     assert THIRD not in seen
 
 
+def aborting(world: World) -> None:
+    campaign = world.intent.campaign
+    assert campaign is not None
+    world.intent = replace(world.intent, campaign=replace(campaign, abort="not this one"))
+
+
+def versions_of(world: World) -> set[str]:
+    return {carrier.version for carrier in world.outside.operator.carriers}
+
+
+def test_an_abort_after_the_end_leaves_the_version_that_somebody_published_since() -> None:
+    world = a_world(POLICY)
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    later = DriverRevision(hash="third", version=THIRD)
+    for name in tuple(world.nodes):
+        driver = world.nodes[name].facts.driver
+        assert driver is not None
+        pod = replace(driver, version=THIRD, revision=later.hash)
+        world.change(name, partial(with_driver, driver=pod, wanted=later))
+    publishing_a_third_version(world, THIRD)
+    aborting(world)
+    play(world)
+    assert (phases(world)[-1], versions_of(world), drivers(world)) == (RolloutPhase.REVERTED, {THIRD}, [THIRD] * 4)
+    campaign = world.rollout.campaign
+    assert campaign is not None
+    assert f"not overwritten: {CLUSTER_POLICY} stays at {THIRD}" in campaign.history[-1].why
+
+
+@pytest.mark.parametrize("delay", [5, 200])
+def test_an_abort_in_the_waves_finishes_nodes_under_way_on_the_version_published_since(delay: float) -> None:
+    """The others keep the driver they run: the version is not ours to bring to them."""
+    nodes = [new_node(f"n{number}", running=OLD, wanted=OLD, gpu_pod_count=1) for number in range(1, 9)]
+    world = a_world(POLICY, nodes=nodes)
+    begun: set[str] = set()
+
+    def interfere(world: World) -> None:
+        under_way = {name for name, node in world.nodes.items() if is_under_way(node.record)}
+        if phases(world)[-1] is RolloutPhase.WAVING and under_way:
+            begun.update(under_way)
+            publishing_a_third_version(world, THIRD)
+            world.at(world.time + delay, aborting)
+        else:
+            world.at(world.time + 5, interfere)
+
+    world.at(48 * 3600, interfere)
+    play(world)
+    assert (phases(world)[-1], versions_of(world)) == (RolloutPhase.REVERTED, {THIRD})
+    assert begun
+    moved = {name for name, node in world.nodes.items() if node.facts.driver and node.facts.driver.version == THIRD}
+    assert moved <= begun
+    assert not [name for name, node in world.nodes.items() if node.facts.is_cordoned]
+
+
 def test_a_daemon_set_deleted_from_over_its_pods_costs_nobody_a_driver() -> None:
     world = a_world(POLICY)
 

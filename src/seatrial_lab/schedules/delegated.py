@@ -178,6 +178,7 @@ class DelegatedPlay(CampaignPlay):
             for _ in range(0 if what.startswith("clock") else 2):
                 if chance.random() < behaviour.chance:
                     self._eclipse_at(chance.uniform(0, end), what, behaviour.seconds(chance))
+        self._happen(chance.random() < 0.3, chance.uniform(0, end), self._lose_for_good)
         self._at(end, self._clear_up)
 
     def _happen(self, is_so: bool, at: Instant, happening: Callable[[], None]) -> None:
@@ -202,6 +203,16 @@ class DelegatedPlay(CampaignPlay):
             self._at(self.world.time + seconds, lambda: self._touch(name, is_ready=True))
 
         return begins
+
+    def _lose_for_good(self) -> None:
+        """A node that waits for its wave dies; one that dies on the new driver keeps the way back waiting by design."""
+        campaign = self.world.rollout.campaign
+        facts = (node.facts for node in self.world.nodes.values())
+        required = (each for each in facts if each.nvidia_state == upgrade_controller.REQUIRED)
+        waiting = [each.name for each in required if each.skipped_by and not each.canary_of]
+        if waiting and campaign is not None and campaign.phase is RolloutPhase.WAVING:
+            self._note(lambda: f"{waiting[0]} is lost for good")
+            self._touch(waiting[0], is_ready=False)
 
     def _why_unsettled(self, decision: Decision) -> str | None:
         return next(_unsettled(self.world, decision), None)
@@ -232,6 +243,8 @@ def _unsettled(world: World, decision: Decision) -> Iterator[str]:
             yield f"{record.phase} for ever: {sorted(reasons)}"
         return
     for node in world.nodes.values():
+        if not node.facts.is_ready:
+            continue  # it was left behind, and our label keeps it out until it is back
         if node.facts.skipped_by or node.facts.canary_of:
             yield f"{record.phase}, and {node.name} is still marked"
         driver, has_failed = node.facts.driver, node.facts.nvidia_state == FAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from seatrial.core.budget import capacity
+from seatrial.core.budget import capacity, recall
 from seatrial.core.campaign import baking, course, gating, going_back
 from seatrial.core.campaign import step as campaigns
 from seatrial.core.deciding import stops, turns
@@ -15,12 +15,14 @@ from seatrial.core.model.gates import closed as closing
 from seatrial.core.model.policy import Eviction
 from seatrial.core.movers import letting_in, publishing
 from seatrial.core.movers.view import View
+from seatrial.core.node import progress
 from seatrial.core.promises.of_campaigns import (
     bake,
     let_in,
     measured,
     on_time,
     one_thing,
+    overwritten,
     record_first,
     rejected,
     turn,
@@ -37,6 +39,7 @@ from tests.core.alone.rules import HOUR, Row, Story, row
 from tests.core.played import Played
 from tests.sim import test_delegated_campaigns as delegated
 from tests.sim import test_operand_pods as operands
+from tests.sim.test_outside import THIRD, aborting, publishing_a_third_version
 from tests.sim.test_world import some_nodes
 
 
@@ -112,14 +115,16 @@ def an_abort_for_no_fault_of_the_version() -> Story:
     """A rollout with a matrix is undone by a person, who says nothing against the version."""
     story = operands.Story(operands.wish(NEW, operands.careful(has_source=True)))
     story.world.change_outside(lambda world: outer.with_repository(world, NEW.version))
-
-    def abort(world: World) -> None:
-        campaign = world.intent.campaign
-        assert campaign is not None
-        world.intent = replace(world.intent, campaign=replace(campaign, abort="not today"))
-
-    story.world.at(1.5 * HOUR, abort)
+    story.world.at(1.5 * HOUR, aborting)
     return Story(story.world, hours=20)
+
+
+def an_abort_after_a_third_version() -> Story:
+    """Somebody publishes a newer version while the canary bakes, and a person aborts for its sake."""
+    world = Played(SMOKE).world
+    world.at(2 * HOUR, partial(publishing_a_third_version, version=THIRD))
+    world.at(2.5 * HOUR, aborting)
+    return Story(world, hours=10)
 
 
 def a_canary_that_cannot_be_emptied() -> Story:
@@ -230,6 +235,12 @@ ROWS: tuple[Row, ...] = (
         (publishing.baseline, "is_same(text, share_of(resource, view.target))", "False"),
     ),
     row(
+        overwritten,
+        "the way back overwrites what came later",
+        an_abort_after_a_third_version,
+        (progress._back_to, "text_of(old if is_same(driver, target) else driver, left)", "before"),
+    ),
+    row(
         unopened,
         "everybody follows the canary at once",
         a_canary_and_a_fleet_side_by_side,
@@ -280,7 +291,7 @@ ROWS: tuple[Row, ...] = (
         (campaigns._wave, "len(failed) > view.intent.failed_max", "False"),
         (capacity.Tally.why_not, "len(budget.failed) > budget.failed_max", "False"),
         (capacity.Tally.is_full, "has_failed or", ""),
-        (capacity.recalled, "len(budget.failed) > budget.failed_max", "False"),
+        (recall.recalled, "len(budget.failed) > budget.failed_max", "False"),
     ),
     row(
         one_thing,

@@ -35,6 +35,7 @@ from tests.sim import test_attrition_world as attrition
 from tests.sim import test_neighbours as neighbours
 from tests.sim import test_network_rollouts as network
 from tests.sim import test_operand_pods as operands
+from tests.sim.test_outside import aborting
 from tests.sim.test_world import some_nodes
 
 ONE = an_intent(unavailable_max=1)
@@ -162,12 +163,7 @@ def jobs_that_are_waited_for() -> Story:
 def jobs_of_a_rollout_that_is_aborted() -> Story:
     """By attrition: the rollout is undone while a node waits for its job."""
     busy = attrition.Busy({"n1": [attrition.a_job("j1", "n1")]})
-
-    def abort(world: World) -> None:
-        assert world.intent.campaign is not None
-        world.intent = replace(world.intent, campaign=replace(world.intent.campaign, abort="no"))
-
-    busy.world.at(attrition.START + 1.1 * HOUR, abort)
+    busy.world.at(attrition.START + 1.1 * HOUR, aborting)
     return Story(busy.world, hours=4)
 
 

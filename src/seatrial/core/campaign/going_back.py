@@ -80,14 +80,17 @@ def _is_closing(view: View, unclosed: AbstractSet[str]) -> bool:
 
 
 def _end(view: View, out: tuple[str, ...]) -> Course:
-    """Reverted; whoever was taken out is named, with what it was left as."""
+    """Reverted; what stays as it is is named: nodes that were taken out, and versions that somebody wrote after us."""
     course = turn_to(view, RolloutPhase.REVERTED, why=view.record.why)
-    if not out:
-        return course
     *turns, last = course.record.history
-    left = a_few([_left_as(view.nodes[name]) for name in out])
-    last = replace(last, why=f"{last.why}; skipped by somebody and left as they are: {left}")
-    return replace(course, record=replace(course.record, history=(*turns, last)))
+    why = last.why
+    if out:
+        left = a_few([_left_as(view.nodes[name]) for name in out])
+        why = f"{why}; skipped by somebody and left as they are: {left}"
+    if view.taken_over:
+        later = a_few([f"{resource} stays at {version}" for resource, version in view.taken_over])
+        why = f"{why}; written by somebody after this rollout, and not overwritten: {later}"
+    return replace(course, record=replace(course.record, history=(*turns, replace(last, why=why))))
 
 
 def _left_as(node: NodeSeen) -> str:
@@ -105,10 +108,12 @@ def _unpublish(view: View) -> Outcome:
     """Have every resource carry again what it carried before us, and the matrix say what it said."""
     if view.campaign.publish is Via.GIT:
         acts, holds = _take_back(view)
-        return (
-            (acts, holds) if acts or holds else publishing.await_carried(view, PublishStep.REVERT, view.record.baseline)
-        )
-    acts, holds = view.mover.publish(view, PublishStep.REVERT, view.record.baseline)
+        is_cut = view.source is not None and bool(view.source.conflict)  # the file goes on from what came later
+        back = view.back_to if is_cut else view.record.baseline
+        return (acts, holds) if acts or holds else publishing.await_carried(view, PublishStep.REVERT, back)
+    is_ours = view.campaign.publish is Via.DIRECT
+    back = view.back_to if is_ours else view.record.baseline
+    acts, holds = view.mover.publish(view, PublishStep.REVERT, back)
     if acts or not _is_promoted(view.source):
         return acts, holds
     # The nodes do not wait for the matrix: what we write ourselves goes back even while its home cannot be reached.
@@ -125,7 +130,7 @@ def _take_back(view: View) -> Outcome:
     if not commits or source.commit_of(PublishStep.REVERT):
         return (), ()
     if source.conflict:
-        is_back = not any(publishing.await_carried(view, PublishStep.REVERT, view.record.baseline))
+        is_back = not any(publishing.await_carried(view, PublishStep.REVERT, view.back_to))
         if is_back and not _is_promoted(source):
             return (), ()  # somebody has put the old version there by hand
         return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)

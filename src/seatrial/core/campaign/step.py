@@ -131,7 +131,7 @@ def _step(view: View) -> Course:
         case RolloutPhase.REVERTING:
             return step_reverting(view)
         case RolloutPhase.DONE:
-            return Course(record=view.record, open=_late(view))
+            return _follow(view) or Course(record=view.record, open=_late(view))
         case RolloutPhase.REVERTED:
             return Course(record=view.record)
         case RolloutPhase.PAUSED:
@@ -368,10 +368,14 @@ def _promote(view: View) -> Course:
             act = Promote(rollout=view.name, date=record.date, tag_base=record.tag_base)
             acts, holds = view.act(act, HoldCode.PROMOTION_PENDING, tag=record.tag_base)
             return Course(record=record, acts=acts, holds=holds)
-    acts, holds = marks.clear(view)
-    if acts or holds:
-        return Course(record=record, acts=acts, holds=holds, open=_late(view))
-    return turn_to(view, RolloutPhase.DONE)
+    return _follow(view) or turn_to(view, RolloutPhase.DONE)
+
+
+def _follow(view: View) -> Course | None:
+    """Take our marks off, of nodes left behind as the ledger names them; None where nothing is due."""
+    late = _late(view)
+    acts, holds = marks.clear(view, late)
+    return Course(record=view.record, acts=acts, holds=holds, open=late) if acts or holds else None
 
 
 def _late(view: View) -> frozenset[str]:

@@ -27,7 +27,7 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import ahead, wants, way_back
+from seatrial.core.node.progress import ahead, back_to, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
 
@@ -142,8 +142,10 @@ def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
         return intent.target.published
     if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
         return ""  # who is under way then is so for another rollout
-    before = before_of(node, seen, intent.target.published)
-    return before if record.phase is RolloutPhase.REVERTING and before else intent.target.published
+    target = intent.target.published
+    if record.phase is not RolloutPhase.REVERTING:
+        return target
+    return way_back(node.facts, seen.operator, back_to(record.baseline, seen.operator, target), target) or target
 
 
 def before_of(node: NodeSeen, seen: Snapshot, version: str) -> str:

@@ -25,9 +25,9 @@ from seatrial.core.model.known import by
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.movers.view import Mover, Outcome, Versions, View
+from seatrial.core.movers.view import Mover, Outcome, View
 from seatrial.core.node.observed import is_same, observed, progress_of, shows
-from seatrial.core.node.progress import Progress
+from seatrial.core.node.progress import Progress, Versions
 from seatrial.core.node.writing import Orders, Step
 
 

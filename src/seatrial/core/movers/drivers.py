@@ -18,9 +18,9 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import publishing, returning
 from seatrial.core.movers.publishing import olm
-from seatrial.core.movers.view import Mover, Outcome, Return, Versions, View
+from seatrial.core.movers.view import Mover, Outcome, Return, View
 from seatrial.core.node import step
-from seatrial.core.node.progress import Progress, wants
+from seatrial.core.node.progress import Progress, Versions, wants
 
 
 class Drivers(Mover):

@@ -31,7 +31,15 @@ from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
-from seatrial.core.node.progress import Progress, by_nvidias_word, carries, common_resource, own_resource, wants
+from seatrial.core.node.progress import (
+    Progress,
+    back_to,
+    by_nvidias_word,
+    carries,
+    common_resource,
+    own_resource,
+    wants,
+)
 from seatrial.core.node.step import why_at_work
 
 ATTEMPT: Final = 0
@@ -117,7 +125,7 @@ def aim_of(campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) ->
     return Aim(
         is_back=is_going_back(campaign),
         target=intent.target.published,
-        baseline=campaign.baseline,
+        baseline=back_to(campaign.baseline, operator, intent.target.published),
         resource=common_resource(operator),
     )
 
@@ -207,7 +215,7 @@ def kept_out(view: View, open_: AbstractSet[str]) -> set[str]:
 def _concerned(view: View) -> set[str]:
     """Whom a version moves that is, or is about to be, published."""
     phase = view.record.paused_in or view.record.phase
-    if phase in (RolloutPhase.WAVING, RolloutPhase.REVERTING):
+    if phase in (RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING):
         return set(view.nodes)
     if phase not in (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING):
         return set()

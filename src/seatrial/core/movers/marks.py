@@ -2,7 +2,8 @@
 
 A skip label of ours keeps NVIDIA's controller off a node until it is let in (letting_in.py says who is); it carries our
 name, so that a person's stays when ours go. Law of this file: a node is marked before anything that the mark is for,
-who is closed out goes before who is let in, and everything we marked is clean before the campaign ends.
+who is closed out goes before who is let in, and everything we marked is clean before the campaign ends, but for the
+skip label of nodes that NVIDIA's controller would start and the ledger does not name.
 
 Tests: tests/core/test_marks.py, tests/core/test_letting_in.py
 """
@@ -17,6 +18,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.movers import letting_in, machine_pools
 from seatrial.core.movers.view import Outcome, View
+from seatrial.core.node.progress import is_label_left_over
 
 MARKS_MAX: Final = 100
 """How many nodes are marked in one pass."""
@@ -45,9 +47,13 @@ def unclosed(view: View, open_: AbstractSet[str]) -> set[str]:
     return {name for name in _kept_out(view, open_) if not view.nodes[name].facts.is_skipped}
 
 
-def clear(view: View) -> Outcome:
-    """What is due so that nothing of ours is left on any node or pool."""
-    acts, holds = _mark(view, set(), kept_out=set(), free=set(view.nodes))
+def clear(view: View, open_: AbstractSet[str] = frozenset()) -> Outcome:
+    """What is due so that nothing of ours is left on any node or pool.
+
+    At a good end the skip label of a node left behind stays: without it NVIDIA's controller would start the node as
+    soon as it is Ready, and no limit of ours would hold. It goes when the ledger names the node.
+    """
+    acts, holds = _mark(view, set(), kept_out=set(), free=set(view.nodes) - _kept_out(view, open_))
     if acts or holds:
         return acts, holds
     return machine_pools.clear(view)
@@ -82,7 +88,7 @@ def _mark(
         is_marked, is_ours = facts.canary_of == view.name, facts.skipped_by == view.name
         canary = None if canaries is None or is_marked is (name in canaries) else name in canaries
         skip = None
-        if name in kept_out and not facts.is_skipped:
+        if name in kept_out and (not facts.is_skipped or is_label_left_over(facts, view.name, view.seen.others)):
             skip = True  # a person's label keeps the node out as well, and stays; ours comes back if it was taken away
         elif name in free and name not in kept_out and is_ours:
             skip = False

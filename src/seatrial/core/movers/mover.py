@@ -18,6 +18,7 @@ from seatrial.core.movers.view import Mover, View
 from seatrial.core.movers.who.by_hand import Hand
 from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN
 from seatrial.core.movers.who.nvidia import NVIDIA
+from seatrial.core.node.progress import back_to
 
 PLAIN: Final[Mover] = DIRECT
 """Without a campaign we move the nodes ourselves."""
@@ -64,4 +65,5 @@ def mover_seen(seen: Snapshot, intent: Intent | None = None) -> Mover:
 def view_of(seen: Snapshot, intent: Intent, campaign: Campaign, record: CampaignRecord, now: Instant) -> View:
     """What a campaign looks at in one pass."""
     mover = mover_of(mode_of(record, campaign, seen.operator), intent, seen.operator)
-    return View(seen=seen, intent=intent, campaign=campaign, record=record, mover=mover, now=now)
+    back = back_to(record.baseline, seen.operator, mover.target(intent))
+    return View(seen=seen, intent=intent, campaign=campaign, record=record, mover=mover, now=now, back_to=back)

@@ -50,4 +50,14 @@ def _is_back(view: View, name: str) -> bool:
     is_idle = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
     is_moving = how in (Progress.MOVING, Progress.FAILED)
     driver = node.facts.driver
-    return is_idle and not is_moving and driver is not None and driver.is_ready and carries(node.facts, version)
+    is_well = is_idle and not is_moving and driver is not None and driver.is_ready
+    return is_well and (carries(node.facts, version) or _is_left_to_others(view, name))
+
+
+def _is_left_to_others(view: View, name: str) -> bool:
+    """Whether somebody has published another version for a node since, so that where it goes is theirs to say.
+
+    NVIDIA's controller would start it in any case, so there it follows within our limits.
+    """
+    resources = {resource for resource, _ in view.taken_over}
+    return not view.mover.starts_by_itself and not resources.isdisjoint(view.resources_of(name))

@@ -41,7 +41,7 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.lack import Lack
-from seatrial.core.node.progress import Progress, resource_of, resources_of, way_back
+from seatrial.core.node.progress import Progress, Versions, resource_of, resources_of, taken_over, way_back
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
 from seatrial.core.text import spans
@@ -55,8 +55,6 @@ SOURCE_LOOKS_MISSED: Final = 4
 MERGE_SECONDS: Final = 3 * 24 * 3600.0
 """How long a request may wait for people before that is said more loudly; it waits on."""
 
-Versions: TypeAlias = tuple[tuple[str, str], ...]
-"""Resources, each with a version."""
 Outcome: TypeAlias = tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]
 """What is due, and why we wait meanwhile."""
 
@@ -72,6 +70,8 @@ class View:
     mover: Mover
     """Who moves the nodes: as it was written down, else as asked for, else as the cluster has it."""
     now: Instant
+    back_to: Versions
+    """What each resource carries after the way back: what it did before us, or what somebody wrote since."""
 
     @property
     def name(self) -> str:
@@ -104,7 +104,12 @@ class View:
 
     def way_back(self, name: str) -> str:
         """The version a node goes back to; empty where none was written down."""
-        return way_back(self.nodes[name].facts, self.operator, self.record.baseline, self.target)
+        return way_back(self.nodes[name].facts, self.operator, self.back_to, self.target)
+
+    @property
+    def taken_over(self) -> Versions:
+        """The resources in which somebody wrote another version after us, with what stays there on the way back."""
+        return taken_over(self.record.baseline, self.operator, self.target)
 
     def progress(self, name: str, version: str = "") -> Progress:
         """How a node stands towards the target, or another version."""

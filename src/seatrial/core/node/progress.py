@@ -25,6 +25,8 @@ from seatrial.core.node.phases import is_under_way
 
 Parts: TypeAlias = tuple[tuple[str, str], ...]
 """What a version names beside the driver."""
+Versions: TypeAlias = tuple[tuple[str, str], ...]
+"""Resources, each with a version."""
 ANY: Final = "*"
 """The owner of driver DaemonSets that no GPU Operator made."""
 
@@ -86,6 +88,11 @@ def by_nvidias_word(facts: NodeFacts, version: str) -> Progress:
 def is_left_out(facts: NodeFacts) -> bool:
     """Whether a person marked the node skip; a label of ours that keeps it out until its wave is another matter."""
     return facts.is_skipped and not facts.skipped_by
+
+
+def is_label_left_over(facts: NodeFacts, rollout: str, others: Iterable[str]) -> bool:
+    """Whether the skip label is that of an earlier rollout: another one has the turn, so nothing would take it off."""
+    return facts.is_skipped and facts.skipped_by not in ("", rollout, *others)
 
 
 def is_out_of_reach(node: NodeSeen, how: Progress) -> bool:
@@ -266,6 +273,30 @@ def way_back(facts: NodeFacts, operator: OperatorFacts, baseline: Iterable[tuple
     if not any(known.get(resource) for resource in mine):
         return ""
     return joined(known.get(resource) or share_of(resource, version) for resource in mine)
+
+
+def back_to(baseline: Versions, operator: OperatorFacts, version: str) -> Versions:
+    """What each resource carries after the way back: what it did before us, and theirs of what somebody wrote since."""
+    return tuple((resource, _back_to(resource, before, operator, version)) for resource, before in baseline)
+
+
+def _back_to(resource: str, before: str, operator: OperatorFacts, version: str) -> str:
+    found = carried(resource, operator, before)
+    if not found or is_same(found, before):
+        return before
+    (driver, others), (old, parts) = parts_of(found), parts_of(before)
+    target, wished = parts_of(share_of(resource, version))
+    olds, ours = dict(parts), dict(wished)
+    left = (
+        (Component(name), olds[name] if is_same_part(name, text, ours.get(name, "")) else text) for name, text in others
+    )
+    return text_of(old if is_same(driver, target) else driver, left)
+
+
+def taken_over(baseline: Versions, operator: OperatorFacts, version: str) -> Versions:
+    """The resources in which somebody wrote another version after us, each with what it carries after the way back."""
+    back = back_to(baseline, operator, version)
+    return tuple(each for each, (_, before) in zip(back, baseline, strict=True) if not is_same(each[1], before))
 
 
 def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:

@@ -29,6 +29,7 @@ Of a campaign, besides:
     bake           the fleet follows, and the matrix is promoted, only after every gate passed for as long as asked
     measured       no canary of ours takes work before the gates that want its GPUs have passed
     way_back       no version is published without one to go back to
+    overwritten    the way back leaves a version that somebody wrote after ours
     unopened       nobody starts before their turn
     on_time        nobody starts outside a window or while paused, whoever moves the nodes
     let_in         NVIDIA's controller may start only whom the ledger names, within the failures tolerated
@@ -52,6 +53,7 @@ from seatrial.core.promises.of_campaigns import (
     measured,
     on_time,
     one_thing,
+    overwritten,
     record_first,
     rejected,
     turn,
@@ -104,6 +106,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     bake,
     measured,
     way_back,
+    overwritten,
     unopened,
     on_time,
     let_in,

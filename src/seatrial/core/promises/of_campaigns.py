@@ -19,16 +19,17 @@ from seatrial.core.budget import capacity
 from seatrial.core.campaign import course, leaving
 from seatrial.core.campaign.proving import comparing
 from seatrial.core.decide import Decision
-from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.target import parts_of
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import progress
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import carries, is_same, resources_of, share_of, wants
+from seatrial.core.node.progress import carrier_of, carries, is_same, resources_of, share_of, wants
 from seatrial.core.promises.breach import Breach, breach, is_start, is_within
 
 
@@ -188,7 +189,8 @@ def _is_unmeasured(record: CampaignRecord | None, campaign: Campaign | None, nam
 def _is_back(seen: Snapshot, record: CampaignRecord, name: str, target: str) -> bool:
     """Whether a node is to run again what it ran before, which may be of the same version."""
     facts = seen.nodes[name].facts
-    return wants(facts, progress.way_back(facts, seen.operator, record.baseline, target))
+    back = progress.back_to(record.baseline, seen.operator, target)
+    return wants(facts, progress.way_back(facts, seen.operator, back, target))
 
 
 def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -208,6 +210,18 @@ def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
         for resource, version in action.versions:
             if resource not in known and _moves_somebody(seen, resource, version):
                 yield breach("way_back", intent.rollout, f"{resource} gets {version} with nothing to return to")
+
+
+def overwritten(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """What the way back writes into a resource replaces our version, and none that somebody wrote there after it."""
+    target, _ = parts_of(intent.target.published)
+    for action in decision.actions:
+        if not isinstance(action, Publish) or action.step is not PublishStep.REVERT or action.via is not Via.DIRECT:
+            continue
+        for resource, version in action.versions:
+            found, wanted = carrier_of(resource, seen.operator).version, parts_of(version)[0]
+            if found and wanted and not any(is_same(found, each) for each in (wanted, target)):
+                yield breach("overwritten", intent.rollout, f"{resource} has {found}, not ours, and gets {wanted}")
 
 
 def _moves_somebody(seen: Snapshot, resource: str, version: str) -> bool:

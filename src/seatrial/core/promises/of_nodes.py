@@ -45,7 +45,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import closing
 from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import CLOSING, TRANSITIONS, is_under_way
-from seatrial.core.node.progress import is_same
+from seatrial.core.node.progress import is_label_left_over, is_same
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.visiting import VISITS
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_bare, is_exposed, is_start, is_within
@@ -205,7 +205,7 @@ def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
     facts = seen.nodes[action.node].facts
     if action.skip is False and facts.skipped_by != action.rollout:
         yield breach("hands_off", action.node, f"a skip label of {facts.skipped_by or 'a person'} is taken away")
-    if action.skip and facts.is_skipped:
+    if action.skip and facts.is_skipped and not is_label_left_over(facts, action.rollout, seen.others):
         yield breach("hands_off", action.node, "a skip label that is there already is made ours")
     if action.is_handed_over and facts.skipped_by != action.rollout:
         yield breach("hands_off", action.node, "a skip label that is not ours is given away")
@@ -370,16 +370,17 @@ def _is_abandoned(node: NodeSeen) -> bool:
 
 
 def _is_unknown(node: NodeSeen, seen: Snapshot, intent: Intent) -> bool:
-    """Whether a node under way would get a driver that neither the target names nor, on the way back, the record."""
+    """Whether a node under way would get another driver than the target's, while its rollout goes forward."""
     facts, record = node.facts, seen.rollout.campaign
-    phase = record.phase if record is not None else None
-    is_led = intent.campaign is None or phase not in (None, RolloutPhase.PROPOSED, RolloutPhase.REVERTED)
+    is_led = intent.campaign is None or (record is not None and record.phase not in _NOT_FORWARD)
     is_there = facts.driver is not None and not facts.driver.is_terminating
     if not is_led or not is_there or not is_under_way(node.record) or facts.wanted is None or facts.is_driver_in_sync:
         return False
-    back = [text for _, text in record.baseline] if record is not None and phase is RolloutPhase.REVERTING else []
-    known = [parts_of(text)[0] for text in (*back, intent.target.published)]
-    return not any(is_same(facts.wanted.version, driver) for driver in known if driver)
+    driver, _ = parts_of(intent.target.published)
+    return bool(driver) and not is_same(facts.wanted.version, driver)
+
+
+_NOT_FORWARD: Final = frozenset({RolloutPhase.PROPOSED, RolloutPhase.REVERTING, RolloutPhase.REVERTED})
 
 
 def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:

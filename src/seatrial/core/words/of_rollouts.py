@@ -339,8 +339,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.TAKEN_OVER: says(
         "{resource} should have {version}, but {writer} wrote {found} there after the rollout began, "
         "and we do not overwrite that",
-        "If that is meant to last, end the rollout with `seatrial rollout abort {subject} --reason ...`; "
-        "to continue, write {version} there again.",
+        "If that is meant to last, end the rollout with `seatrial rollout abort {subject} --reason ...`; {found} stays "
+        "then. To continue, write {version} there again.",
     ),
     HoldCode.BY_HAND_PENDING: says(
         "{component} is upgraded manually, from {before} to {version}, and not there yet on {nodes}{silent_text}",

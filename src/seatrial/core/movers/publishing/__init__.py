@@ -21,9 +21,10 @@ from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.model.seen.operators import ON_DELETE, Carrier
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.publishing import olm, releases
-from seatrial.core.movers.view import Outcome, Versions, View
+from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.progress import (
     ANY,
+    Versions,
     carried,
     carrier_of,
     carries,

@@ -23,8 +23,8 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import CHARTS, Holder, Release, source_of, styled
 from seatrial.core.model.target import parts_of, text_of
 from seatrial.core.movers.publishing import olm
-from seatrial.core.movers.view import Outcome, Versions, View
-from seatrial.core.node.progress import is_same_part
+from seatrial.core.movers.view import Outcome, View
+from seatrial.core.node.progress import Versions, is_same_part
 
 
 def bare(text: str) -> str:
