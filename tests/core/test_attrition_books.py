@@ -20,7 +20,7 @@ from seatrial.core.model.policy import Attrition, Share
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.work import WorkSeen
@@ -297,6 +297,14 @@ def test_closed_nodes_are_given_back_without_attrition_and_on_the_way_back() -> 
     assert given_back(decided(seen(one, admitted=ahead("n1")), replace(wish(), attrition=None))) == {"n1"}
     reverting = replace(WAVING, phase=RolloutPhase.REVERTING)
     assert given_back(decide(seen(one, admitted=ahead("n1"), record=reverting), wish(), NOW)) == {"n1"}
+
+
+def test_closed_nodes_are_given_back_while_a_third_version_is_published() -> None:
+    third = DriverRevision(hash="third", version="590.44.01")
+    nodes = [closed(name, wanted=third) for name in ("n1", "n2")]
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=8))
+    assert given_back(decision) == {"n1"}
+    assert codes(decision, "n2") == {HoldCode.TARGET_NOT_PUBLISHED}
 
 
 def test_who_is_opened_by_a_person_is_handed_back_and_not_closed_again() -> None:
