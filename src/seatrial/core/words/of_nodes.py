@@ -41,8 +41,10 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "It is closed when that gets cheaper or the deadline comes nearer; see spec.attrition.",
     ),
     HoldCode.DISRUPTION_LIMIT: says(
-        "PodDisruptionBudget {budget} allows no more disruptions now, so its pods stay",
-        "It is emptied when enough other replicas are ready. If this lasts, run more replicas, or loosen the budget.",
+        "PodDisruptionBudget {budget} allows {allowed:more disruption} and emptying the node takes {pods}, so its pods "
+        "stay",
+        "It is emptied when the budget lets all of them leave at once. If this lasts, run more replicas, spread them "
+        "over more nodes, or loosen the budget.",
     ),
     HoldCode.GIVEN_BACK: says(
         "it takes work again: more than {limit:GPU} stood idle, a PodDisruptionBudget kept its pods, or its upgrade "

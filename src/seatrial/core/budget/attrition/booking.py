@@ -254,18 +254,23 @@ def _is_torn(name: str, asking: Asking, budget: Budget) -> bool:
     )
 
 
-def _kept(acts: Sequence[Act], view: View, closing: frozenset[str]) -> dict[str, str]:
+def _kept(acts: Sequence[Act], view: View, closing: frozenset[str]) -> dict[str, replicas.Keeper]:
     """By node, the PodDisruptionBudget that it waits for."""
     leaving = frozenset(name for act in acts if act.verb is Verb.EVICT for name in act.nodes)
     return replicas.waiting(view, leaving, closing, is_last=urgency.is_last_call(view))
 
 
-def _kept_closed(kept: Mapping[str, str], pages: Pages) -> list[Hold]:
+def _kept_closed(kept: Mapping[str, replicas.Keeper], pages: Pages) -> list[Hold]:
     """That nodes which are closed cannot be emptied now, for a PodDisruptionBudget keeps their pods."""
-    return [hold(name, HoldCode.DISRUPTION_LIMIT, budget=kept[name]) for name in sorted(pages.ahead & kept.keys())]
+    return [_kept_by(kept[name], name) for name in sorted(pages.ahead & kept.keys())]
 
 
-def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, str]) -> list[Hold]:
+def _kept_by(keeper: replicas.Keeper, name: str) -> Hold:
+    """That a PodDisruptionBudget keeps the pods of a node."""
+    return hold(name, HoldCode.DISRUPTION_LIMIT, budget=keeper.budget, allowed=keeper.allowed, pods=keeper.pods)
+
+
+def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, replicas.Keeper]) -> list[Hold]:
     """Why the others still take work: it costs too much yet, or, at the last call, there is no room for them."""
     is_running = pages.terms.is_running
     is_last = is_running and urgency.is_last_call(view)
@@ -275,7 +280,7 @@ def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, 
     for name in names:
         kept = kept_until(pages.nodes[name], view.now)
         if name in budgets:
-            found.append(hold(name, HoldCode.DISRUPTION_LIMIT, budget=budgets[name]))
+            found.append(_kept_by(budgets[name], name))
         elif is_last and view.idle and view.idle + view.nodes[name].gpus > view.idle_max:
             gpus, limit, taken = view.nodes[name].gpus, view.idle_max, view.idle
             found.append(hold(name, HoldCode.IDLE_GPU_LIMIT, limit=limit, taken=taken, gpus=gpus, nodes=idle))
