@@ -174,6 +174,9 @@ def test_a_gang_larger_than_the_idle_budget_is_not_evicted_and_the_limit_is_told
     late = replace(WAVING, waving_since=NOW - 24 * HOUR)
     decision = decided(seen(*gang, admitted=ahead("n1", "n2"), record=late), wish(idle=8))
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+    closed_ahead, _ = sorted((held for held in decision.holds if held.subject == "n1"), key=lambda held: held.code)
+    assert closed_ahead.until is None
+    assert "never evicted, since its job is on more GPUs than that" in explain.next_step(closed_ahead)
 
 
 @pytest.mark.parametrize("hours_left", [2.0, 6.0, 20.0])
@@ -342,6 +345,13 @@ def test_a_closed_node_that_is_not_told_until_when_breaks_a_promise() -> None:
     silent = replace(decision, holds=tuple(replace(held, until=None) for held in decision.holds))
     assert [each.promise for each in broken(snapshot, wish(), silent)] == ["until_when"]
     assert [each.promise for each in broken(snapshot, replace(wish(), attrition=None), decision)] == ["until_when"]
+
+
+def test_a_closed_node_that_is_to_be_evicted_at_a_time_that_has_passed_breaks_a_promise() -> None:
+    snapshot = seen(closed("n1", a_job("j", "n1")), admitted=ahead("n1"))
+    decision = decided(snapshot, wish())
+    late = replace(decision, holds=tuple(replace(held, until=NOW) for held in decision.holds))
+    assert [each.promise for each in broken(snapshot, wish(), late)] == ["until_when"]
 
 
 def test_an_eviction_from_a_node_that_is_closed_alone_breaks_a_promise() -> None:

@@ -136,7 +136,7 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CLOSED_AHEAD: says(
         "closed to new work, {idle_text}; waits for {jobs:job} to end",
         "It is upgraded when it is empty, given back when more than {limit:GPU} stand idle for the upgrade, and "
-        "evicted {evicted_text}.",
+        "{evicted_text}.",
     ),
     HoldCode.CHECKPOINT_PENDING: says(
         "waiting for {pods_text} to save {count:its|their} work",

@@ -11,12 +11,13 @@ one of its nodes cannot come back to the others, which are closed. Tests: tests/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from seatrial.core.budget import capacity
 from seatrial.core.budget.attrition import costs, evicting, replicas, returning, urgency
-from seatrial.core.budget.attrition.groups import grouped
+from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.seeing import kept_until, view_of
 from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.attrition.turn import turn
@@ -74,12 +75,20 @@ class Pages:
 
     def standing(self, view: View) -> Standing:
         """What closed nodes are told, and why others are emptied."""
-        ahead = self.ahead
-        closed = {name: Closed(jobs=len(view.nodes[name].jobs), idle=idle_gpus(self.nodes[name])) for name in ahead}
-        last = urgency.last_call(view)
+        ahead, is_running, last = self.ahead, self.terms.is_running, urgency.last_call(view)
+        late = "late" if is_running and self.terms.now >= last else ""
+        large = {name for group in _oversized(view, ahead) for name in group.names}
+        closed = {
+            name: Closed(
+                jobs=len(view.nodes[name].jobs),
+                idle=idle_gpus(self.nodes[name]),
+                kept="size" if name in large else late,
+            )
+            for name in ahead
+        }
         return Standing(
             idle_max=view.idle_max,
-            evicted_at=max(last, self.terms.now) if self.terms.is_running else None,
+            evicted_at=last if is_running and not late else None,
             closed=closed,
             taken=self._taken(view),
         )
@@ -232,18 +241,21 @@ def _rows(acts: Sequence[Act], shut: frozenset[str], budget: Budget) -> list[tup
     return rows
 
 
+def _oversized(view: View, ahead: AbstractSet[str]) -> list[Group]:
+    """Closed nodes that cannot be emptied at once, whenever: together they have more GPUs than may stand idle."""
+    groups = grouped((view.nodes[name] for name in sorted(ahead)), view.nodes, view.jobs)
+    return [group for group in groups if group.jobs and sum(each.gpus for each in group.nodes) > view.idle_max]
+
+
 def _too_large(view: View, pages: Pages) -> list[Hold]:
-    """That nodes cannot be emptied at once, whenever: together they have more GPUs than may stand idle."""
     found: list[Hold] = []
-    for group in grouped((view.nodes[name] for name in sorted(pages.ahead)), view.nodes, view.jobs):
-        gpus = sum(each.gpus for each in group.nodes)
-        if group.jobs and gpus > view.idle_max:
-            limit, taken, nodes = view.idle_max, view.idle, a_few(group.names, 4)
-            found += [
-                hold(name, HoldCode.IDLE_GPU_LIMIT, limit=limit, taken=taken, gpus=gpus, nodes=nodes)
-                for name in group.names
-                if name in pages.ahead
-            ]
+    for group in _oversized(view, pages.ahead):
+        gpus, nodes = sum(each.gpus for each in group.nodes), a_few(group.names, 4)
+        found += [
+            hold(name, HoldCode.IDLE_GPU_LIMIT, limit=view.idle_max, taken=view.idle, gpus=gpus, nodes=nodes)
+            for name in group.names
+            if name in pages.ahead
+        ]
     return found
 
 
