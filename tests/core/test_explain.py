@@ -631,6 +631,14 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
+    HoldCode.IDLE_GPUS_TOO_FEW: (
+        attritive(waiting(pods=ONE_JOB)),
+        replace(ATTRITIVE, policy=an_intent(parallel_max=0, idle_gpus_max=4).policy),
+    ),
+    HoldCode.CLOSE_AHEAD_LIMIT: (
+        attritive(waiting(pods=ONE_JOB)),
+        replace(ATTRITIVE, attrition=Attrition(close_ahead=0.0)),
+    ),
     HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=OLD_JOBS)), work=WorkSeen(waiting=((1, 1),))), PATIENT),
     HoldCode.DISRUPTION_LIMIT: (
         replace(attritive(waiting(pods=(SERVING,))), work=WorkSeen(budgets=(NONE_ALLOWED,))),

@@ -127,6 +127,8 @@ class HoldCode(StrEnum):
     PARALLEL_LIMIT = "parallel-limit"
     UNAVAILABLE_LIMIT = "unavailable-limit"
     IDLE_GPU_LIMIT = "idle-gpu-limit"
+    IDLE_GPUS_TOO_FEW = "idle-gpus-too-few"
+    CLOSE_AHEAD_LIMIT = "close-ahead-limit"
     LEFT_OPEN = "left-open"
     DISRUPTION_LIMIT = "disruption-limit"
     GIVEN_BACK = "given-back"

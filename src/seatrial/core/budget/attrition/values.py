@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Attrition as Attrition
@@ -156,3 +157,21 @@ class Act:
     """GPU-seconds that waiting is expected to cost."""
     evicting_cost: float = 0.0
     """GPU-seconds that evicting costs."""
+
+
+class Bound(StrEnum):
+    """What keeps a node as it is although its turn has come."""
+
+    IDLE = "idle"
+    """No room: as many GPUs stand idle as may."""
+    SIZE = "size"
+    """There never is room: it has more GPUs, alone or with its unit, than may stand idle."""
+    SHARE = "share"
+    """As many nodes are closed as may be while their jobs run."""
+
+
+class Turn(NamedTuple):
+    """The acts of a turn, and by name what keeps other nodes from theirs."""
+
+    acts: list[Act]
+    left: dict[str, Bound]
