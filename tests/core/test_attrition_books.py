@@ -143,6 +143,16 @@ def test_a_node_whose_jobs_are_known_to_end_soon_is_closed_where_ages_alone_woul
     assert ledger(decided(known, patient)) == {"n1": True}
 
 
+def test_the_last_evictions_begin_as_early_as_the_stricter_of_the_limits_on_nodes_needs() -> None:
+    nodes = [closed(f"n{each}", a_job(f"j{each}", f"n{each}")) for each in range(1, 5)]
+    snapshot = seen(*nodes, admitted=ahead("n1", "n2", "n3", "n4"))
+    until = {
+        next(held.until for held in decided(snapshot, wish(idle=32, **limits)).holds)
+        for limits in ({"parallel_max": 1}, {"unavailable_max": 1})
+    }
+    assert until == {NOW + 23 * HOUR - 5 * 360.0 - 900.0}
+
+
 # ── why the others are left open ─────────────────────────────────────────────────────────────────────────────────────
 
 

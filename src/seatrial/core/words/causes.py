@@ -43,7 +43,6 @@ IN_THE_WAY: Final = frozenset(
         HoldCode.NODE_PROBLEM,
         HoldCode.UNIT_UNFIT,
         HoldCode.UNIT_TOO_LARGE,
-        HoldCode.IDLE_GPUS_TOO_FEW,
         HoldCode.WAVE_BLOCKED,
         HoldCode.MEMBERS_STUCK,
         HoldCode.CANARY_UNWELL,

@@ -36,10 +36,6 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "at most {limit:GPU} may stand idle for the upgrade, it has {gpus}, and {taken} {taken:is|are} taken: {nodes}",
         "It starts when there is room; raise maxIdleGPUs, to {gpus} at least, to go faster.",
     ),
-    HoldCode.IDLE_GPUS_TOO_FEW: says(
-        "at most {limit:GPU} may stand idle for the upgrade, and {part} has {gpus}, so it can never start",
-        "Set spec.limits.maxIdleGPUs of the rollout to {gpus} or more.",
-    ),
     HoldCode.CLOSE_AHEAD_LIMIT: says(
         "at most {limit:node} may be closed while {limit:its|their} jobs run, and these are: {nodes}",
         "It is closed when one of them is empty; raise spec.attrition.closeAhead to close more at once.",

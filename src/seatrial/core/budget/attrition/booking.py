@@ -58,7 +58,7 @@ class Pages:
             taken,
             self.terms,
             idle_max=budget.idle.gpus_max if budget.idle is not None else 0,
-            at_once_max=budget.whole.parallel_max,
+            at_once_max=budget.whole.at_once_max,
             unit_of=budget.unit_of,
         )
 
@@ -111,7 +111,7 @@ class Pages:
             taken,
             self.terms,
             idle_max=view.idle_max,
-            at_once_max=self.budget.whole.parallel_max,
+            at_once_max=self.budget.whole.at_once_max,
             unit_of=self.budget.unit_of,
         )
         found: dict[str, Taken] = {}
@@ -239,8 +239,7 @@ def _with_closed(budget: Budget, closing: Sequence[str], nodes: Mapping[str, Nod
 
 def _rows(acts: Sequence[Act], shut: frozenset[str], budget: Budget) -> list[tuple[str, ...]]:
     """Who of those seen closed is emptied now, as they go together; more than may ever go at once go one by one."""
-    whole = budget.whole
-    most = min(whole.parallel_max, whole.unavailable_max)
+    most = budget.whole.at_once_max
     rows: list[tuple[str, ...]] = []
     for act in acts:
         names = tuple(name for name in act.nodes if name in shut)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Attrition as Attrition
+
+RELOAD_SECONDS: Final = 360.0
+"""From an empty node to one that takes work again."""
 
 
 class Source(StrEnum):
@@ -93,8 +96,7 @@ class View:
     """GPUs that may stand idle because of us."""
     member_count: int
     """Of the rollout, those that are through included."""
-    reload_seconds: float = 360.0
-    """From an empty node to one that takes work again."""
+    reload_seconds: float = RELOAD_SECONDS
     waiting_gpus: int = 1
     """GPUs of the smallest pod that waits for some; 0 where none does."""
     at_once_max: int | None = None
