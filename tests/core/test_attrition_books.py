@@ -12,7 +12,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision, decide
-from seatrial.core.holds import HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent
@@ -20,7 +20,7 @@ from seatrial.core.model.policy import Attrition, Limits, Policy, Share
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.work import WorkSeen
@@ -143,6 +143,72 @@ def test_a_node_whose_jobs_are_known_to_end_soon_is_closed_where_ages_alone_woul
     assert ledger(decided(known, patient)) == {"n1": True}
 
 
+def test_the_last_evictions_begin_as_early_as_the_stricter_of_the_limits_on_nodes_needs() -> None:
+    nodes = [closed(f"n{each}", a_job(f"j{each}", f"n{each}")) for each in range(1, 5)]
+    snapshot = seen(*nodes, admitted=ahead("n1", "n2", "n3", "n4"))
+    until = {
+        next(held.until for held in decided(snapshot, wish(idle=32, **limits)).holds)
+        for limits in ({"parallel_max": 1}, {"unavailable_max": 1})
+    }
+    assert until == {NOW + 23 * HOUR - 5 * 360.0 - 900.0}
+
+
+# ── why the others are left open ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def held_alone(decision: Decision, name: str) -> Hold:
+    (found,) = (held for held in decision.holds if held.subject == name)
+    return found
+
+
+def test_a_node_with_more_gpus_than_may_stand_idle_is_never_closed_and_says_what_it_needs() -> None:
+    decision = decided(seen(node("n1", a_job("j", "n1")), node("n2", labels={COUNT_LABEL: "2"})), wish(idle=4))
+    assert ledger(decision) == {"n2": True}
+    told = held_alone(decision, "n1")
+    assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=4, gpus=8, part="the node")
+    assert explain.next_step(told) == "Set spec.limits.maxIdleGPUs of the rollout to 8 or more."
+
+
+def test_a_unit_with_more_gpus_than_may_stand_idle_is_never_closed() -> None:
+    nodes = [node(name, a_job(name, name), labels={"clique": "c1"}) for name in ("n1", "n2")]
+    decision = decided(seen(*nodes), wish(idle=8, domains=(Domain(label="clique", is_unit=True),)))
+    told = held_alone(decision, "n1")
+    assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=8, gpus=16, part="its unit (clique c1)")
+
+
+def test_a_closed_node_with_more_gpus_than_may_stand_idle_is_given_back_when_empty() -> None:
+    assert given_back(decided(seen(closed("n1"), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        ({"parallel_max": 1, "idle": 24}, HoldCode.PARALLEL_LIMIT),
+        ({"unavailable_max": 1, "idle": 24}, HoldCode.UNAVAILABLE_LIMIT),
+        ({"idle": 8}, HoldCode.IDLE_GPU_LIMIT),
+    ],
+)
+def test_an_empty_node_that_a_limit_leaves_open_names_that_limit(limits: dict[str, Any], code: HoldCode) -> None:
+    decision = decided(seen(closed("n1"), node("n2"), node("n3"), admitted=ahead("n1")), wish(**limits))
+    assert codes(decision, "n2") == codes(decision, "n3") == {code}
+
+
+def test_a_node_that_the_share_closed_ahead_leaves_open_says_so() -> None:
+    nodes = (closed("n1", a_job("j", "n1")), node("n2", a_job("k", "n2")))
+    decision = decided(seen(*nodes, admitted=ahead("n1")), wish(attrition=Attrition(close_ahead=0.5)))
+    assert held_alone(decision, "n2") == hold("n2", HoldCode.CLOSE_AHEAD_LIMIT, limit=1, nodes="n1")
+
+
+def test_at_the_deadline_a_closed_node_that_finds_no_room_names_who_takes_it() -> None:
+    record = {"is_cordon_ours": True, "has_lost_driver": True}
+    failed = node("n9", phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
+    waits = closed("n1", a_job("j", "n1"))
+    admitted = (*ahead("n1"), Admission(node="n9", attempt=1))
+    late = replace(WAVING, waving_since=NOW - 30 * HOUR)
+    decision = decided(seen(failed, waits, admitted=admitted, record=late), wish(idle=8, failed_max=1))
+    assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+
+
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -174,6 +240,9 @@ def test_a_gang_larger_than_the_idle_budget_is_not_evicted_and_the_limit_is_told
     late = replace(WAVING, waving_since=NOW - 24 * HOUR)
     decision = decided(seen(*gang, admitted=ahead("n1", "n2"), record=late), wish(idle=8))
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+    closed_ahead, _ = sorted((held for held in decision.holds if held.subject == "n1"), key=lambda held: held.code)
+    assert closed_ahead.until is None
+    assert "never evicted, since its job is on more GPUs than that" in explain.next_step(closed_ahead)
 
 
 @pytest.mark.parametrize("hours_left", [2.0, 6.0, 20.0])
@@ -306,6 +375,14 @@ def test_closed_nodes_are_given_back_without_attrition_and_on_the_way_back() -> 
     assert given_back(decide(seen(one, admitted=ahead("n1"), record=reverting), wish(), NOW)) == {"n1"}
 
 
+def test_closed_nodes_are_given_back_while_a_third_version_is_published() -> None:
+    third = DriverRevision(hash="third", version="590.44.01")
+    nodes = [closed(name, wanted=third) for name in ("n1", "n2")]
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=8))
+    assert given_back(decision) == {"n1"}
+    assert codes(decision, "n2") == {HoldCode.TARGET_NOT_PUBLISHED}
+
+
 def test_who_is_opened_by_a_person_is_handed_back_and_not_closed_again() -> None:
     opened = replace(closed("n1", a_job("j", "n1")))
     opened = replace(opened, facts=replace(opened.facts, is_cordoned=False))
@@ -434,6 +511,13 @@ def test_a_closed_node_that_is_not_told_until_when_breaks_a_promise() -> None:
     silent = replace(decision, holds=tuple(replace(held, until=None) for held in decision.holds))
     assert [each.promise for each in broken(snapshot, wish(), silent)] == ["until_when"]
     assert [each.promise for each in broken(snapshot, replace(wish(), attrition=None), decision)] == ["until_when"]
+
+
+def test_a_closed_node_that_is_to_be_evicted_at_a_time_that_has_passed_breaks_a_promise() -> None:
+    snapshot = seen(closed("n1", a_job("j", "n1")), admitted=ahead("n1"))
+    decision = decided(snapshot, wish())
+    late = replace(decision, holds=tuple(replace(held, until=NOW) for held in decision.holds))
+    assert [each.promise for each in broken(snapshot, wish(), late)] == ["until_when"]
 
 
 def test_an_eviction_from_a_node_that_is_closed_alone_breaks_a_promise() -> None:

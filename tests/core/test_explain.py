@@ -363,6 +363,18 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
             careful(canary=Canary(count=2), gates=(SPEED,)), policy=an_intent(parallel_max=1, unavailable_max=3).policy
         ),
     ),
+    HoldCode.IDLE_GPUS_TOO_FEW: (
+        proposed(an_old_node(labels=OF_EIGHT)),
+        replace(CAREFUL, policy=an_intent(idle_gpus_max="10%").policy),
+    ),
+    HoldCode.UNIT_NEVER_FITS: (
+        proposed(an_old_node(labels=IN_R1), an_old_node("n2", labels=IN_R1)),
+        replace(CAREFUL, domains=UNITED.domains),
+    ),
+    HoldCode.DEADLINE_TOO_SHORT: (
+        proposed(*(an_old_node(f"n{each}") for each in range(1, 9))),
+        replace(ATTRITIVE, attrition=Attrition(deadline_seconds=600.0)),
+    ),
     HoldCode.HALF_DONE: (proposed(an_old_node(), a_node("n2", NodePhase.CORDON_REQUIRED)), CAREFUL),
     HoldCode.SOURCE_UNREACHABLE: (proposed(source=a_source(trouble="connection refused.")), careful(has_source=True)),
     HoldCode.SOURCE_STALE: (
@@ -631,6 +643,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
     HoldCode.IDLE_GPU_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=1, idle_gpus_max=0)),
+    HoldCode.CLOSE_AHEAD_LIMIT: (
+        attritive(waiting(pods=ONE_JOB)),
+        replace(ATTRITIVE, attrition=Attrition(close_ahead=0.0)),
+    ),
     HoldCode.LEFT_OPEN: (replace(attritive(waiting(pods=OLD_JOBS)), work=WorkSeen(waiting=((1, 1),))), PATIENT),
     HoldCode.DISRUPTION_LIMIT: (
         replace(attritive(waiting(pods=(SERVING,))), work=WorkSeen(budgets=(NONE_ALLOWED,))),

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.campaign import canary, preflight
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import Canary, Mode, Point, Via
+from seatrial.core.model.campaign import Canary, Growth, Mode, Point, Via, Waves
 from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.intent import Domain
+from seatrial.core.model.policy import Attrition, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.target import Target
@@ -224,3 +227,67 @@ def test_canaries_that_would_wait_for_each_other_are_told_before_anything_begins
     )
     codes = {held.code for held in decide(seen, intent, NOW).waits}
     assert (HoldCode.CANARIES_CROWDED in codes) is is_told
+
+
+# ── limits that nothing fits into ────────────────────────────────────────────────────────────────────────────────────
+
+ALL: dict[str, Any] = {"parallel_max": 0, "unavailable_max": "100%"}
+
+
+def refused(*nodes: NodeSeen, waves: Waves | None = None, **wish: Any) -> list[Hold]:
+    """What the limits of this wish keep from beginning."""
+    campaign = a_campaign(waves=waves or Waves(growth=Growth.FIXED, first=Share(amount=100, is_percent=True)))
+    seen = a_snapshot(*nodes, operator=an_operator(), campaign=a_campaign_record())
+    view = a_view(seen, an_intent(campaign=campaign, **({**ALL, **wish})))
+    return list(preflight.why_not(view, canary.choose(view.nodes, campaign.canary)))
+
+
+def a_fleet(count: int, **labels: str) -> list[NodeSeen]:
+    return [an_old_node(f"n{each}", labels={COUNT_LABEL: "8", **labels}) for each in range(1, count + 1)]
+
+
+def test_a_fleet_whose_nodes_have_more_gpus_than_may_stand_idle_does_not_begin() -> None:
+    params = {"limit": 7, "gpus": 8, "part": "n8"}
+    assert refused(*a_fleet(8), idle_gpus_max="10%") == [
+        hold("spring", HoldCode.IDLE_GPUS_TOO_FEW, params, since=900.0)
+    ]
+    assert refused(*a_fleet(9), idle_gpus_max="10%") == []
+    assert refused(*a_fleet(1), idle_gpus_max=8) == []
+
+
+def test_a_unit_with_more_gpus_than_may_stand_idle_does_not_begin_either() -> None:
+    domains = (Domain(label="clique", is_unit=True),)
+    (held,) = refused(*a_fleet(2, clique="c1"), idle_gpus_max=8, domains=domains)
+    assert (held.code, dict(held.params)["part"], dict(held.params)["gpus"]) == (
+        HoldCode.IDLE_GPUS_TOO_FEW,
+        "clique c1",
+        "16",
+    )
+
+
+@pytest.mark.parametrize(("limits", "limit"), [({"parallel_max": 2}, "2"), ({"unavailable_max": 1}, "1")])
+def test_a_unit_with_more_nodes_than_the_limits_allow_does_not_begin(limits: dict[str, Any], limit: str) -> None:
+    domains = (Domain(label="clique", is_unit=True),)
+    (held,) = refused(*a_fleet(3, clique="c1"), domains=domains, **limits)
+    assert held.code is HoldCode.UNIT_NEVER_FITS
+    assert dict(held.params) == {"unit": "clique c1", "size": "3", "limit": limit}
+
+
+def test_a_deadline_that_the_limits_cannot_keep_is_told_with_the_one_that_can_be_kept() -> None:
+    fleet = a_fleet(20)
+    wish: dict[str, Any] = {"idle_gpus_max": 16, "attrition": Attrition(deadline_seconds=7200.0)}
+    (held,) = refused(*fleet, parallel_max=1, **wish)
+    assert held.code is HoldCode.DEADLINE_TOO_SHORT
+    told = dict(held.params)
+    assert (told["at_once"], told["seconds"], told["setting"]) == ("1", "8100", "maxParallelUpgrades")
+    assert refused(*fleet, parallel_max=1, **(wish | {"attrition": Attrition(deadline_seconds=8100.0)})) == []
+    assert refused(*fleet, **wish) == [], "two at a time keep it"
+
+
+def test_each_wave_has_its_share_of_the_deadline() -> None:
+    wish: dict[str, Any] = {"idle_gpus_max": 16, "attrition": Attrition(deadline_seconds=7200.0)}
+    halves = Waves(growth=Growth.FIXED, first=Share(amount=50, is_percent=True))
+    assert refused(*a_fleet(21), waves=halves, **wish) == []
+    tenths = Waves(growth=Growth.FIXED, first=Share(amount=10, is_percent=True))
+    (held,) = refused(*a_fleet(21), waves=tenths, **wish)
+    assert dict(held.params)["seconds"] == "16200", "ten waves of two nodes, each with what is left over at its end"

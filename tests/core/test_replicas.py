@@ -8,6 +8,7 @@ import pytest
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.budget.attrition import costs, replicas
+from seatrial.core.budget.attrition.replicas import Keeper
 from seatrial.core.budget.attrition.turn import turn
 from seatrial.core.budget.attrition.values import Attrition, Job, Reason, Verb
 from seatrial.core.holds import HoldCode, hold
@@ -60,6 +61,21 @@ def test_no_more_nodes_are_emptied_than_the_budget_allows() -> None:
 
 
 @pytest.mark.parametrize("deadline_at", [LATER + 86_400.0, LATER], ids=["early", "at-the-deadline"])
+def test_two_replicas_on_one_node_stay_while_their_budget_allows_one_disruption(deadline_at: float) -> None:
+    both = (replica("r1", "n1", gpus=4), replica("r2", "n1", gpus=4))
+    assert turn(view(*both, allowed={BUDGET: 1}, deadline_at=deadline_at)) == []
+    assert turn(view(*both, closed=("n1",), allowed={BUDGET: 1}, deadline_at=deadline_at)) == []
+    assert len(turn(view(*both, closed=("n1",), allowed={BUDGET: 2}, deadline_at=deadline_at))) == 1
+
+
+def test_a_gang_with_more_pods_than_its_budget_allows_is_waited_for() -> None:
+    training = job("a", "n1", "n2", budgets=((BUDGET, 2),))
+    late = view(training, closed=("n1", "n2"), allowed={BUDGET: 1}, deadline_at=LATER)
+    assert turn(late) == []
+    assert [act.verb for act in turn(replace(late, allowed={BUDGET: 2}))] == [Verb.EVICT]
+
+
+@pytest.mark.parametrize("deadline_at", [LATER + 86_400.0, LATER], ids=["early", "at-the-deadline"])
 def test_where_the_budget_allows_none_a_service_is_neither_closed_nor_evicted(deadline_at: float) -> None:
     seen_open = view(replica("r", "n1"), allowed={BUDGET: 0}, deadline_at=deadline_at)
     seen_closed = view(replica("r", "n1"), closed=("n1",), allowed={BUDGET: 0}, deadline_at=deadline_at)
@@ -72,7 +88,7 @@ def test_a_job_under_a_budget_that_allows_none_is_closed_and_waited_for_beyond_t
     assert did(turn(view(training, allowed={BUDGET: 0}))) == [(Verb.CLOSE, ("n1",), Reason.FULL)]
     late = view(training, closed=("n1",), allowed={BUDGET: 0}, deadline_at=LATER)
     assert turn(late) == []
-    assert replicas.waiting(late, frozenset(), frozenset(), is_last=True) == {"n1": BUDGET}
+    assert replicas.waiting(late, frozenset(), frozenset(), is_last=True) == {"n1": Keeper(BUDGET, 0, 1)}
     assert replicas.waiting(late, frozenset(), frozenset(), is_last=False) == {}, "until then it waits for its end"
 
 
@@ -144,7 +160,22 @@ def test_an_open_node_says_which_budget_keeps_its_pods() -> None:
     decision = decided(allowing(seen(node("n1", a_replica("a")), node("n2", a_replica("b"))), 0), wish())
     assert codes(decision, "n1") == {HoldCode.DISRUPTION_LIMIT}
     (held,) = (held for held in decision.holds if held.subject == "n2")
-    assert explain.why(held) == "PodDisruptionBudget ml/chat allows no more disruptions now, so its pods stay"
+    assert explain.why(held) == (
+        "PodDisruptionBudget ml/chat allows 0 more disruptions and emptying the node takes 1, so its pods stay"
+    )
+
+
+def test_a_node_with_more_replicas_than_the_budget_allows_says_so_with_both_numbers() -> None:
+    both = node("n1", a_replica("a", gpus=4), a_replica("b", gpus=4))
+    done = node("n2", a_replica("c"), phase=NodePhase.UPGRADE_DONE)
+    decision = decided(allowing(seen(both, done), 1), wish())
+    (held,) = (held for held in decision.holds if held.subject == "n1")
+    assert held.code is HoldCode.DISRUPTION_LIMIT
+    assert explain.why(held) == (
+        "PodDisruptionBudget ml/chat allows 1 more disruption and emptying the node takes 2, so its pods stay"
+    )
+    shut = closed("n1", a_replica("a", gpus=4), a_replica("b", gpus=4))
+    assert given_back(decided(allowing(seen(shut, node("n2"), admitted=ahead("n1")), 1), wish())) == {"n1"}
 
 
 def test_who_was_asked_to_leave_and_is_still_there_has_spent_what_the_budget_allows() -> None:
@@ -168,7 +199,8 @@ def test_a_group_of_a_leader_worker_set_moves_whole_where_another_group_is_ready
 
     nodes = [closed("n1", worker("a0", "a")), closed("n2", worker("a1", "a")), node("n3", worker("b0", "b"))]
     snapshot = seen(*nodes, admitted=ahead("n1", "n2"))
-    assert ledger(decided(allowing(snapshot, 1), wish())) == {"n1": False, "n2": False}
+    assert given_back(decided(allowing(snapshot, 1), wish())) == {"n1", "n2"}, "its two pods need two disruptions"
+    assert ledger(decided(allowing(snapshot, 2), wish())) == {"n1": False, "n2": False}
 
 
 def test_the_record_and_the_words_say_that_replicas_answer_and_what_either_way_costs() -> None:

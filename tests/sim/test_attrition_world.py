@@ -76,7 +76,7 @@ class Busy:
         intent = an_intent(campaign=planned, attrition=way or Attrition(deadline_seconds=24 * HOUR), **bounds)
         self.world = World(nodes, intent, outside=outside, started_at=START)
         self.evicted: list[str] = []
-        self.idle_most = 0
+        self.pass_count = 0
         self.holds: dict[str, list[Any]] = {}
         self.memory = Memory(self.world.time)
 
@@ -103,6 +103,7 @@ class Busy:
         def is_over(report: Report) -> bool:
             assert not report.breaches, report.breaches
             self.holds = {}
+            self.pass_count += 1
             assert report.decision is not None
             for held in report.decision.holds:
                 self.holds.setdefault(held.subject, []).append(held)

@@ -56,6 +56,11 @@ class Scope:
     unavailable: AbstractSet[str]
     under_way: AbstractSet[str]
 
+    @property
+    def at_once_max(self) -> int:
+        """How many nodes may be upgraded at once where no other is unavailable."""
+        return min(self.parallel_max, self.unavailable_max)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -393,7 +398,7 @@ class Tally:
             case HoldCode.FAILURE_BUDGET:
                 params = {"failed": len(budget.failed), "limit": budget.failed_max, "nodes": _some(budget.failed)}
             case HoldCode.UNIT_TOO_LARGE:
-                params = {"size": why.size, "limit": min(scope.parallel_max, scope.unavailable_max)}
+                params = {"size": why.size, "limit": scope.at_once_max}
             case HoldCode.IDLE_GPU_LIMIT if budget.idle is not None:
                 taken_gpus, wanted = budget.idle.of(self._held), budget.idle.gpus(names)
                 params = {

@@ -5,16 +5,22 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
+from itertools import pairwise
+from math import ceil
+from operator import itemgetter
 
 from seatrial.core.budget import capacity
-from seatrial.core.campaign import canary
+from seatrial.core.budget.attrition import urgency
+from seatrial.core.campaign import canary, waves
 from seatrial.core.campaign.proving import comparing
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Point, RolloutPhase, Via
 from seatrial.core.movers import machine_pools
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import is_same, is_same_part
+from seatrial.core.text import spans
 
 
 def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
@@ -26,6 +32,8 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         _no_canary(view, chosen),
         why_nobody(view),
         why_crowded(view),
+        *_never_fitting(view),
+        _hurried(view, chosen),
         comparing.unprovable(view),
         _half_done(view),
         *view.mover.why_unpublishable(view),
@@ -157,9 +165,69 @@ def why_crowded(view: View) -> Hold | None:
     budget = capacity.budget_of(view.nodes, (), view.intent)
     for name, scope in sorted(budget.scopes.items()):
         units = {budget.unit_of.get(each, each) for each in names if name in budget.around(each)}
-        limit = min(scope.parallel_max, scope.unavailable_max)
+        limit = scope.at_once_max
         if 0 < limit < len(units):
             where = {"scope": scope.name} if scope.name else {}
             since = view.record.entered_at or None
             return hold(view.name, HoldCode.CANARIES_CROWDED, where, since=since, count=len(units), limit=limit)
     return None
+
+
+def _never_fitting(view: View) -> tuple[Hold, ...]:
+    """Which node or unit is larger than a limit, so that it would wait for ever for a version that is published."""
+    if not view.mover.is_automatic:
+        return ()
+    budget = capacity.budget_of(view.nodes, (), view.intent)
+    parts: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(view.nodes):
+        parts[budget.unit_of.get(name, name)].append(name)
+    idle, since = budget.idle, view.record.entered_at or None
+    found: list[Hold] = []
+    if idle is not None and parts:
+        gpus, part = max((idle.gpus(names), part) for part, names in parts.items())
+        if gpus > idle.gpus_max:
+            limit = idle.gpus_max
+            found.append(hold(view.name, HoldCode.IDLE_GPUS_TOO_FEW, since=since, limit=limit, gpus=gpus, part=part))
+    for scope in budget.scopes.values():
+        inside = {part: [name for name in names if scope.name in budget.around(name)] for part, names in parts.items()}
+        size, unit = max(((len(names), part) for part, names in inside.items()), default=(0, ""))
+        if size > 1 and 0 < scope.at_once_max < size:
+            where = {"scope": scope.name} if scope.name else {}
+            limit = scope.at_once_max
+            told = hold(view.name, HoldCode.UNIT_NEVER_FITS, where, since=since, unit=unit, size=size, limit=limit)
+            found.append(told)
+    return tuple(found)
+
+
+def _hurried(view: View, chosen: tuple[str, ...]) -> Hold | None:
+    """That the limits cannot keep the deadline of attrition, with the one that can be kept.
+
+    Each wave has to be through by its share of the deadline; what one leaves over is there for the next."""
+    way, budget = view.intent.attrition, capacity.budget_of(view.nodes, (), view.intent)
+    bounds = waves.bounds(view.campaign.waves, len(view.nodes) - len(chosen))
+    if way is None or budget.idle is None or not bounds:
+        return None
+    largest = max(budget.idle.gpus_of.values())
+    limits = {
+        "maxParallelUpgrades": budget.whole.parallel_max,
+        "maxUnavailable": budget.whole.unavailable_max,
+        "maxIdleGPUs": budget.idle.gpus_max // largest,
+    }
+    setting, at_once = min(limits.items(), key=itemgetter(1))
+    spent, needed = 0.0, 0.0
+    for place, (begins, ends) in enumerate(pairwise((0, *bounds)), start=1):
+        spent += urgency.seconds_for(ends - begins, at_once)
+        needed = max(needed, spent * len(bounds) / place)
+    if at_once < 1 or needed <= way.deadline_seconds:
+        return None
+    return hold(
+        view.name,
+        HoldCode.DEADLINE_TOO_SHORT,
+        since=view.record.entered_at or None,
+        nodes=bounds[-1],
+        at_once=at_once,
+        needed=spans.span(needed),
+        deadline=spans.span(way.deadline_seconds),
+        seconds=ceil(needed),
+        setting=setting,
+    )

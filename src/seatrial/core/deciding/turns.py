@@ -126,7 +126,7 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
         and not (back and wants(node.facts, back))
     ):
         return Step(hold=hold(node.name, HoldCode.CANARY_CLOSED, since=course.record.entered_at, back=back)), step
-    may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
+    may_go_on = _only_repairs(node, step) or _hands_back(step) or closing.is_surely_opened(node)
     return misled(node, goal) if is_misled(node, goal) and not may_go_on else step, step
 
 
@@ -162,6 +162,14 @@ def _only_repairs(node: NodeSeen, step: Step) -> bool:
     if not isinstance(action, WriteNodeRecord) or is_disruptive(action):
         return False
     return node.record is not None and action.record.phase is node.record.phase
+
+
+def _hands_back(step: Step) -> bool:
+    """Whether a step ends an attempt and disturbs nobody, such as that of a node closed until its jobs end."""
+    action = step.action
+    if not isinstance(action, WriteNodeRecord) or is_disruptive(action):
+        return False
+    return action.record.phase is NodePhase.UPGRADE_REQUIRED
 
 
 def may_move(node: NodeSeen, course: Course) -> bool:

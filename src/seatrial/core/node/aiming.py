@@ -1,7 +1,7 @@
 """Whether a node is on its way to what the rollout wants: somebody may have published a third version meanwhile.
 
-Law of this file: who would get another version keeps its place until the right one is published again. Tests:
-tests/core/test_decide.py
+Law of this file: a node that would get another version goes no further until the right one is published again. It may
+still be given back to its users. Tests: tests/core/test_decide.py
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def is_misled(node: NodeSeen, goal: str) -> bool:
 
 
 def misled(node: NodeSeen, goal: str) -> Step:
-    """The hold of a node that keeps its place until the right version is published again."""
+    """The hold of a node that goes no further until the right version is published again."""
     found = (node.facts.wanted.version if node.facts.wanted is not None else "") or NO_VERSION
     return Step(hold=hold(node.name, HoldCode.TARGET_NOT_PUBLISHED, found=found, target=goal))

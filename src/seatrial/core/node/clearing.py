@@ -168,8 +168,9 @@ def _step_closed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     told = hold(
         node.name,
         HoldCode.CLOSED_AHEAD,
+        {"kept": found.kept} if found.kept else {},
         since=record.closed_at if record.closed_at is not None else record.entered_at,
-        until=standing.evicted_at,
+        until=None if found.kept else standing.evicted_at,
         jobs=found.jobs,
         idle=found.idle,
         limit=standing.idle_max,

@@ -42,6 +42,9 @@ class Closed:
     jobs: int
     idle: int
     """GPUs of it that nobody holds."""
+    kept: str = ""
+    """Why no time can be given at which it is emptied: `late`, its deadline has passed and something else keeps it; or
+    `size`, its job is on more GPUs than may stand idle. Empty while the deadline is what it waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ class Standing:
 
     idle_max: int
     evicted_at: Instant | None = None
-    """When nobody is waited for any longer; None while the deadline stands still."""
+    """When nobody is waited for any longer; None while the deadline stands still, and once it has passed."""
     closed: Mapping[str, Closed] = field(default_factory=dict)
     """By name, those who wait for their jobs."""
     taken: Mapping[str, Taken] = field(default_factory=dict)

@@ -384,7 +384,7 @@ _NOT_FORWARD: Final = frozenset({RolloutPhase.PROPOSED, RolloutPhase.REVERTING, 
 
 
 def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """Who is closed for its jobs to end is told until when while time counts, and given back where nobody waits."""
+    """A node closed until its jobs end states a time that is still to come, or that something else keeps it."""
     record = seen.rollout.campaign
     phase = (record.paused_in or record.phase) if record is not None else None
     is_waited_for = intent.attrition is not None and phase in clock.RUNNING
@@ -396,7 +396,15 @@ def until_when(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[B
         is_closed = held.code is HoldCode.CLOSED_AHEAD
         if is_closed and not is_waited_for:
             yield breach("until_when", held.subject, "closed for its jobs, and nobody waits for them")
-        elif is_closed and is_running and held.until is None and decision.stop is None:
+        elif is_closed and held.until is not None and decision.at is not None and held.until <= decision.at:
+            yield breach("until_when", held.subject, "closed for its jobs, and the time it is told has passed")
+        elif (
+            is_closed
+            and is_running
+            and held.until is None
+            and decision.stop is None
+            and "kept" not in dict(held.params)
+        ):
             yield breach("until_when", held.subject, "closed for its jobs, and not told until when")
 
 

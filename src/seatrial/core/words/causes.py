@@ -73,6 +73,7 @@ QUEUEING: Final = frozenset(
         HoldCode.PARALLEL_LIMIT,
         HoldCode.UNAVAILABLE_LIMIT,
         HoldCode.IDLE_GPU_LIMIT,
+        HoldCode.CLOSE_AHEAD_LIMIT,
         HoldCode.LEFT_OPEN,
         HoldCode.DISRUPTION_LIMIT,
         HoldCode.GIVEN_BACK,

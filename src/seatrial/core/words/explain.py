@@ -227,7 +227,7 @@ def _fill(text: str, held: Hold) -> str:
     params["setback_text"] = f"; evidence restarted when {params['setback']}" if params.get("setback") else ""
     params["pods_text"] = _pods_text(params)
     params["idle_text"] = _idle_text(params.get("idle", UNKNOWN))
-    params["evicted_text"] = _evicted_text(held.until)
+    params["evicted_text"] = _evicted_text(held.until, params.get("kept", ""))
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
@@ -264,11 +264,15 @@ def _idle_text(idle: str) -> str:
     return f"{idle} {'GPU' if idle == '1' else 'GPUs'} idle"
 
 
-def _evicted_text(until: Instant | None) -> str:
+def _evicted_text(until: Instant | None, kept: str) -> str:
     """Until when a closed node is waited for."""
+    if kept == "late":
+        return "evicted as soon as nothing else keeps it, since its deadline has passed"
+    if kept == "size":
+        return "never evicted, since its job is on more GPUs than that"
     if until is None:
-        return "by its deadline, which stands still now"
-    return f"at {dated(until):%Y-%m-%d %H:%M} UTC at the latest"
+        return "evicted by its deadline, which stands still now"
+    return f"evicted at {dated(until):%Y-%m-%d %H:%M} UTC at the latest"
 
 
 def _taken(held: Hold) -> str:

@@ -36,13 +36,19 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "at most {limit:GPU} may stand idle for the upgrade, it has {gpus}, and {taken} {taken:is|are} taken: {nodes}",
         "It starts when there is room; raise maxIdleGPUs, to {gpus} at least, to go faster.",
     ),
+    HoldCode.CLOSE_AHEAD_LIMIT: says(
+        "at most {limit:node} may be closed while {limit:its|their} jobs run, and these are: {nodes}",
+        "It is closed when one of them is empty; raise spec.attrition.closeAhead to close more at once.",
+    ),
     HoldCode.LEFT_OPEN: says(
         "it still takes work: to empty it now would cost more GPU-hours than it may yet",
         "It is closed when that gets cheaper or the deadline comes nearer; see spec.attrition.",
     ),
     HoldCode.DISRUPTION_LIMIT: says(
-        "PodDisruptionBudget {budget} allows no more disruptions now, so its pods stay",
-        "It is emptied when enough other replicas are ready. If this lasts, run more replicas, or loosen the budget.",
+        "PodDisruptionBudget {budget} allows {allowed:more disruption} and emptying the node takes {pods}, so its pods "
+        "stay",
+        "It is emptied when the budget lets all of them leave at once. If this lasts, run more replicas, spread them "
+        "over more nodes, or loosen the budget.",
     ),
     HoldCode.GIVEN_BACK: says(
         "it takes work again: more than {limit:GPU} stood idle, a PodDisruptionBudget kept its pods, or its upgrade "
@@ -134,7 +140,7 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CLOSED_AHEAD: says(
         "closed to new work, {idle_text}; waits for {jobs:job} to end",
         "It is upgraded when it is empty, given back when more than {limit:GPU} stand idle for the upgrade, and "
-        "evicted {evicted_text}.",
+        "{evicted_text}.",
     ),
     HoldCode.CHECKPOINT_PENDING: says(
         "waiting for {pods_text} to save {count:its|their} work",

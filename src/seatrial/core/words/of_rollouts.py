@@ -193,6 +193,20 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "limits{scope_text} have room for {limit}, so they would wait for each other forever",
         "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or use fewer canaries (spec.canary).",
     ),
+    HoldCode.IDLE_GPUS_TOO_FEW: says(
+        "at most {limit:GPU} may stand idle for the upgrade, and {part} has {gpus}, so it can never start",
+        "Set spec.limits.maxIdleGPUs of the rollout to {gpus} or more.",
+    ),
+    HoldCode.UNIT_NEVER_FITS: says(
+        "{unit} is upgraded as one unit of {size:node}, and the limits{scope_text} allow {limit} at once, so it can "
+        "never start",
+        "Set maxParallelUpgrades and maxUnavailable there to {size} or more, or remove `unit` from the domain.",
+    ),
+    HoldCode.DEADLINE_TOO_SHORT: says(
+        "{nodes:node} at {at_once} at a time take {needed} even if every job is evicted, and the deadline of attrition "
+        "is {deadline}",
+        "Set spec.attrition.deadlineSeconds to {seconds} or more, or raise spec.limits.{setting}.",
+    ),
     HoldCode.HALF_DONE: says(
         "{count:node} {count:is|are} half-way through another upgrade, or failed in it: {nodes}",
         "See what would happen to each with `seatrial rollout adopt --dry-run`, then let it finish or undo them.",

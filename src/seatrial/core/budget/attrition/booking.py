@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from seatrial.core.budget import capacity, recall
-from seatrial.core.budget.attrition import costs, evicting, replicas, returning, urgency
-from seatrial.core.budget.attrition.groups import grouped
+from seatrial.core.budget.attrition import closing, costs, evicting, replicas, returning, urgency
+from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.seeing import kept_until, view_of
 from seatrial.core.budget.attrition.terms import Terms
-from seatrial.core.budget.attrition.turn import turn
-from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+from seatrial.core.budget.attrition.turn import planned
+from seatrial.core.budget.attrition.values import Act, Bound, Reason, Turn, Verb, View
 from seatrial.core.budget.capacity import Admitted, Budget
 from seatrial.core.budget.losses import idle_gpus, workers
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -58,7 +59,7 @@ class Pages:
             taken,
             self.terms,
             idle_max=budget.idle.gpus_max if budget.idle is not None else 0,
-            at_once_max=budget.whole.parallel_max,
+            at_once_max=budget.whole.at_once_max,
             unit_of=budget.unit_of,
         )
 
@@ -77,12 +78,20 @@ class Pages:
 
     def standing(self, view: View) -> Standing:
         """What closed nodes are told, and why others are emptied."""
-        ahead = self.ahead
-        closed = {name: Closed(jobs=len(view.nodes[name].jobs), idle=idle_gpus(self.nodes[name])) for name in ahead}
-        last = urgency.last_call(view)
+        ahead, is_running, last = self.ahead, self.terms.is_running, urgency.last_call(view)
+        late = "late" if is_running and self.terms.now >= last else ""
+        large = {name for group in _oversized(view, ahead) for name in group.names}
+        closed = {
+            name: Closed(
+                jobs=len(view.nodes[name].jobs),
+                idle=idle_gpus(self.nodes[name]),
+                kept="size" if name in large else late,
+            )
+            for name in ahead
+        }
         return Standing(
             idle_max=view.idle_max,
-            evicted_at=max(last, self.terms.now) if self.terms.is_running else None,
+            evicted_at=last if is_running and not late else None,
             closed=closed,
             taken=self._taken(view),
         )
@@ -105,7 +114,7 @@ class Pages:
             taken,
             self.terms,
             idle_max=view.idle_max,
-            at_once_max=self.budget.whole.parallel_max,
+            at_once_max=self.budget.whole.at_once_max,
             unit_of=self.budget.unit_of,
         )
         found: dict[str, Taken] = {}
@@ -158,10 +167,10 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     busy = [name for name in asking.wishing if name not in {*asking.spared, *torn}]
     view = pages.view(busy)
     has_failed = len(budget.failed) > budget.failed_max
-    acts = _acts(view, pages.terms) if not has_failed else []
-    closing = [] if has_failed else _closed(acts, view, pages, frozenset(busy))
-    ledger = (*ledger, *(replace(wish(name), is_ahead=True) for name in closing))
-    budget = _with_closed(budget, closing, pages.nodes)
+    acts, bounds = _planned(view, pages.terms) if not has_failed else Turn([], {})
+    shutting = [] if has_failed else _closed(acts, view, pages, frozenset(busy))
+    ledger = (*ledger, *(replace(wish(name), is_ahead=True) for name in shutting))
+    budget = _with_closed(budget, shutting, pages.nodes)
     shut = frozenset(name for name in pages.ahead if _is_about_to_go(pages.nodes[name]))
     rows = _rows(acts, shut, budget)
     together = {name: f"jobs of {row[0]}" for row in rows if len(row) > 1 for name in row if name not in budget.unit_of}
@@ -172,24 +181,32 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     # A unit is taken when all of it is empty and seen closed; until then its nodes wait for each other.
     late = (budget.unit_of.keys() & {*asking.wishing, *pages.ahead}) - set(names)
     let_in = capacity.admit(names, wish, ledger, joined, asking.coming | late, asking.unfit, tell=tell)
-    asked = {*names, *closing}
-    kept = {} if has_failed else _kept(acts, view, frozenset(closing))
-    left = () if has_failed else _left([name for name in busy if name not in asked], view, pages, kept)
+    asked = {*names, *shutting}
+    kept = {} if has_failed else _kept(acts, view, frozenset(shutting))
+    full = frozenset(name for act in acts if act.verb is Verb.CLOSE for name in act.nodes) - frozenset(shutting)
+    left: Sequence[Hold] = ()
+    if not has_failed:
+        others = [name for name in busy if name not in asked]
+        left = (
+            *_left([name for name in others if name not in full], view, pages, kept, bounds),
+            *_limited([name for name in others if name in full], ledger, budget),
+            *_without_room(pages.ahead - kept.keys(), view, bounds),
+        )
     gone = {each.node for each in let_in.ledger if not each.is_ahead}
     return Admitted(
         ledger=let_in.ledger,
         holds=(*let_in.holds, *left, *_too_large(view, pages), *_kept_closed(kept, pages)),
         taken=tuple(sorted(name for name in gone & pages.ahead if view.nodes[name].jobs)),
-        closed=tuple(closing),
+        closed=tuple(shutting),
     )
 
 
-def _acts(view: View, terms: Terms) -> list[Act]:
+def _planned(view: View, terms: Terms) -> Turn:
     """What is due; while time does not count, nobody is closed or evicted."""
     if terms.is_stopped:
-        return []
-    free = (Verb.GIVE_BACK, Verb.RELOAD)
-    return [act for act in turn(view) if terms.is_running or act.verb in free]
+        return Turn([], {})
+    free, turn = (Verb.GIVE_BACK, Verb.RELOAD), planned(view)
+    return turn if terms.is_running else Turn([act for act in turn.acts if act.verb in free], turn.left)
 
 
 def _closed(acts: Sequence[Act], view: View, pages: Pages, wishing: frozenset[str]) -> list[str]:
@@ -231,21 +248,24 @@ def _rows(acts: Sequence[Act], shut: frozenset[str], budget: Budget) -> list[tup
 def _may_ever_go(names: Sequence[str], budget: Budget) -> bool:
     counts = Counter(scope for name in names for scope in budget.around(name)).items()
     limits = ((budget.scopes[scope], count) for scope, count in counts)
-    return all(count <= min(scope.parallel_max, scope.unavailable_max) for scope, count in limits)
+    return all(count <= scope.at_once_max for scope, count in limits)
+
+
+def _oversized(view: View, ahead: AbstractSet[str]) -> list[Group]:
+    """Closed nodes that cannot be emptied at once, whenever: together they have more GPUs than may stand idle."""
+    groups = grouped((view.nodes[name] for name in sorted(ahead)), view.nodes, view.jobs)
+    return [group for group in groups if group.jobs and sum(each.gpus for each in group.nodes) > view.idle_max]
 
 
 def _too_large(view: View, pages: Pages) -> list[Hold]:
-    """That nodes cannot be emptied at once, whenever: together they have more GPUs than may stand idle."""
     found: list[Hold] = []
-    for group in grouped((view.nodes[name] for name in sorted(pages.ahead)), view.nodes, view.jobs):
-        gpus = sum(each.gpus for each in group.nodes)
-        if group.jobs and gpus > view.idle_max:
-            limit, taken, nodes = view.idle_max, view.idle, a_few(group.names, 4)
-            found += [
-                hold(name, HoldCode.IDLE_GPU_LIMIT, limit=limit, taken=taken, gpus=gpus, nodes=nodes)
-                for name in group.names
-                if name in pages.ahead
-            ]
+    for group in _oversized(view, pages.ahead):
+        gpus, nodes = sum(each.gpus for each in group.nodes), a_few(group.names, 4)
+        found += [
+            hold(name, HoldCode.IDLE_GPU_LIMIT, limit=view.idle_max, taken=view.idle, gpus=gpus, nodes=nodes)
+            for name in group.names
+            if name in pages.ahead
+        ]
     return found
 
 
@@ -256,33 +276,94 @@ def _is_torn(name: str, asking: Asking, budget: Budget) -> bool:
     )
 
 
-def _kept(acts: Sequence[Act], view: View, closing: frozenset[str]) -> dict[str, str]:
+def _kept(acts: Sequence[Act], view: View, closing: frozenset[str]) -> dict[str, replicas.Keeper]:
     """By node, the PodDisruptionBudget that it waits for."""
     leaving = frozenset(name for act in acts if act.verb is Verb.EVICT for name in act.nodes)
     return replicas.waiting(view, leaving, closing, is_last=urgency.is_last_call(view))
 
 
-def _kept_closed(kept: Mapping[str, str], pages: Pages) -> list[Hold]:
+def _kept_closed(kept: Mapping[str, replicas.Keeper], pages: Pages) -> list[Hold]:
     """That nodes which are closed cannot be emptied now, for a PodDisruptionBudget keeps their pods."""
-    return [hold(name, HoldCode.DISRUPTION_LIMIT, budget=kept[name]) for name in sorted(pages.ahead & kept.keys())]
+    return [_kept_by(kept[name], name) for name in sorted(pages.ahead & kept.keys())]
 
 
-def _left(names: Sequence[str], view: View, pages: Pages, budgets: Mapping[str, str]) -> list[Hold]:
-    """Why the others still take work: it costs too much yet, or, at the last call, there is no room for them."""
+def _kept_by(keeper: replicas.Keeper, name: str) -> Hold:
+    """That a PodDisruptionBudget keeps the pods of a node."""
+    return hold(name, HoldCode.DISRUPTION_LIMIT, budget=keeper.budget, allowed=keeper.allowed, pods=keeper.pods)
+
+
+def _left(
+    names: Sequence[str],
+    view: View,
+    pages: Pages,
+    budgets: Mapping[str, replicas.Keeper],
+    bounds: Mapping[str, Bound],
+) -> list[Hold]:
+    """Why the others still take work: a budget or a limit, or it costs too much yet."""
     is_running = pages.terms.is_running
     is_last = is_running and urgency.is_last_call(view)
     until: Instant | None = urgency.last_call(view) if is_running and not is_last else None
-    idle = a_few([node.name for node in view.nodes.values() if node.is_closed and node.idle], 4)
+    bound = _Bounds(view)
     found: list[Hold] = []
     for name in names:
         kept = kept_until(pages.nodes[name], view.now)
         if name in budgets:
-            found.append(hold(name, HoldCode.DISRUPTION_LIMIT, budget=budgets[name]))
-        elif is_last and view.idle and view.idle + view.nodes[name].gpus > view.idle_max:
-            gpus, limit, taken = view.nodes[name].gpus, view.idle_max, view.idle
-            found.append(hold(name, HoldCode.IDLE_GPU_LIMIT, limit=limit, taken=taken, gpus=gpus, nodes=idle))
+            found.append(_kept_by(budgets[name], name))
+        elif name in bounds:
+            found.append(bound.hold(name, bounds[name]))
         elif kept is not None:
             found.append(hold(name, HoldCode.GIVEN_BACK, until=kept, limit=view.idle_max))
         else:
             found.append(hold(name, HoldCode.LEFT_OPEN, until=until))
     return found
+
+
+def _limited(names: Sequence[str], ledger: Sequence[Admission], budget: Budget) -> list[Hold]:
+    """Why empty nodes still take work: as many reload, or are about to, as the limits on nodes allow."""
+    tally = capacity.Tally(budget, [each.node for each in ledger])
+    coming = {each.node for each in ledger if each.is_ahead} - budget.busy
+    slots = hold(
+        "",
+        HoldCode.PARALLEL_LIMIT,
+        limit=budget.whole.parallel_max,
+        nodes=a_few(sorted(budget.whole.under_way | coming), 4),
+    )
+    told: dict[capacity.Kind, Hold] = {}
+    for name in names:
+        kind = tally.kind_of(name)
+        if kind not in told:
+            told[kind] = tally.told([name]) if tally.why_not([name]) is not None else slots
+    return [replace(told[tally.kind_of(name)], subject=name) for name in names]
+
+
+def _without_room(names: AbstractSet[str], view: View, bounds: Mapping[str, Bound]) -> list[Hold]:
+    """Why closed nodes are not emptied although the deadline leaves no more time."""
+    if not urgency.is_last_call(view):
+        return []
+    bound, large = _Bounds(view), {name for group in _oversized(view, names) for name in group.names}
+    return [bound.hold(name, bounds[name]) for name in sorted((names & bounds.keys()) - large)]
+
+
+class _Bounds:
+    """What keeps nodes from their turn, in the words of a hold."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._gpus_of = closing.parts(view)
+        self._idle = a_few([node.name for node in view.nodes.values() if node.is_closed and node.idle], 4, none="none")
+        self._busy = a_few(closing.busy_closed_of(view), 4, none="none")
+
+    def hold(self, name: str, bound: Bound) -> Hold:
+        view, node = self._view, self._view.nodes[name]
+        match bound:
+            case Bound.IDLE:
+                limit, taken = view.idle_max, view.idle
+                return hold(name, HoldCode.IDLE_GPU_LIMIT, limit=limit, taken=taken, gpus=node.gpus, nodes=self._idle)
+            case Bound.SIZE:
+                part = f"its unit ({node.unit})" if node.unit else "the node"
+                gpus = self._gpus_of[name]
+                return hold(name, HoldCode.IDLE_GPUS_TOO_FEW, limit=view.idle_max, gpus=gpus, part=part)
+            case Bound.SHARE:
+                return hold(name, HoldCode.CLOSE_AHEAD_LIMIT, limit=closing.places_max(view), nodes=self._busy)
+            case _:
+                assert_never(bound)

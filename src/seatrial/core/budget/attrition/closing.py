@@ -7,33 +7,62 @@ Tests: tests/core/test_attrition.py
 
 from __future__ import annotations
 
+from collections import defaultdict
 from math import ceil
 
 from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
-from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+from seatrial.core.budget.attrition.values import Act, Bound, Reason, Turn, Verb, View
 from seatrial.core.model.instants import Instant
 
 
-def close(view: View, room: int) -> list[Act]:
+def close(view: View, room: int) -> Turn:
     """The groups to close now, the cheapest first; `room` are the GPUs that may yet stand idle."""
-    acts: list[Act] = []
-    busy_closed = sum(node.is_closed and bool(node.jobs) for node in view.nodes.values())
-    places = ceil(view.way.close_ahead * view.member_count) - busy_closed
+    turn = Turn([], {})
+    busy_closed = busy_closed_of(view)
+    places = places_max(view) - len(busy_closed)
     last = urgency.last_call(view)
     is_last = view.now >= last
     allowed = replicas.to_close(view)
+    gpus_of = parts(view)
     for cost, group in _candidates(view, last):
         jobs = replicas.jobs_of(group, view)
-        is_kept = bool(replicas.keepers_of_services(jobs, allowed))
-        is_alone = is_last and not busy_closed and not acts  # a gang above the share has its turn, or never any
-        if is_kept or group.idle > room or (group.jobs and len(group.nodes) > places and not is_alone):
+        if replicas.keepers_of_services(jobs, allowed):
+            continue
+        is_alone = is_last and not busy_closed and not turn.acts  # a gang above the share has its turn, or never any
+        bound = None
+        if any(gpus_of[name] > view.idle_max for name in group.names):
+            bound = Bound.SIZE  # emptied, it would stand idle until it is given back, and be closed again
+        elif group.idle > room:
+            bound = Bound.IDLE
+        elif group.jobs and len(group.nodes) > places and not is_alone:
+            bound = Bound.SHARE
+        if bound is not None:
+            turn.left.update(dict.fromkeys(group.names, bound))
             continue
         room -= group.idle
         places -= len(group.nodes) if group.jobs else 0
         allowed = replicas.spent(allowed, (job for job in jobs if job.is_service))
-        acts.append(Act(verb=Verb.CLOSE, nodes=group.names, why=_why(group, view, is_last), waiting_cost=cost))
-    return acts
+        turn.acts.append(Act(verb=Verb.CLOSE, nodes=group.names, why=_why(group, view, is_last), waiting_cost=cost))
+    return turn
+
+
+def places_max(view: View) -> int:
+    """How many nodes may be closed while their jobs run."""
+    return ceil(view.way.close_ahead * view.member_count)
+
+
+def busy_closed_of(view: View) -> list[str]:
+    """The nodes that are closed while their jobs run."""
+    return [node.name for node in view.nodes.values() if node.is_closed and node.jobs]
+
+
+def parts(view: View) -> dict[str, int]:
+    """By node, the GPUs that stand idle with it when it is upgraded: its own, or those of its unit."""
+    units: dict[str, int] = defaultdict(int)
+    for node in view.nodes.values():
+        units[node.unit] += node.gpus
+    return {node.name: units[node.unit] if node.unit else node.gpus for node in view.nodes.values()}
 
 
 def _candidates(view: View, last: Instant) -> list[tuple[float, Group]]:

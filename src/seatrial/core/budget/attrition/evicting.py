@@ -12,17 +12,17 @@ from typing import Final
 
 from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
-from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+from seatrial.core.budget.attrition.values import Act, Bound, Reason, Turn, Verb, View
 from seatrial.core.model.instants import Instant
 
 JUST_SAVED_SECONDS: Final = 120.0
 """So long after a save it counts as just saved."""
 
 
-def evict(view: View, room: int) -> list[Act]:
+def evict(view: View, room: int) -> Turn:
     """The groups to evict now, the cheapest first; `room` are the GPUs that may yet stand idle."""
     last = urgency.last_call(view)
-    acts: list[Act] = []
+    turn = Turn([], {})
     closed = [node for node in view.nodes.values() if node.is_closed and node.jobs]
     found = [
         (price, why, group)
@@ -34,10 +34,13 @@ def evict(view: View, room: int) -> list[Act]:
     allowed: Mapping[str, int] = view.allowed
     for price, why, group in sorted(found, key=lambda each: (each[0].evicting_now, each[2].names)):
         jobs = replicas.jobs_of(group, view)
-        if group.busy > room or replicas.keepers(jobs, allowed):
+        if replicas.keepers(jobs, allowed):
+            continue
+        if group.busy > room:
+            turn.left.update(dict.fromkeys(group.names, Bound.IDLE))
             continue
         room, allowed = room - group.busy, replicas.spent(allowed, jobs)
-        acts.append(
+        turn.acts.append(
             Act(
                 verb=Verb.EVICT,
                 nodes=group.names,
@@ -47,7 +50,7 @@ def evict(view: View, room: int) -> list[Act]:
                 evicting_cost=price.evicting_now,
             )
         )
-    return acts
+    return turn
 
 
 def due(group: Group, view: View, last: Instant) -> tuple[costs.Price, Reason | None]:

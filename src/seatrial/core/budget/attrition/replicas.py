@@ -1,10 +1,11 @@
 """Services: who serves does not end by itself. Nodes of replicas that others answer for are cheap, and go first.
 
     moves now    every job on the node has ready replicas on other nodes, and every PodDisruptionBudget over them allows
-                 one more disruption: what it costs is the restart alone
-    is kept      a PodDisruptionBudget over one of its pods allows no more: whoever asked would be refused, so a service
-                 is left open or opened again, since its next replica may need the room; nobody is evicted, the
-                 deadline or not, and the node says which budget it waits for
+                 all of their pods to leave at once: what it costs is the restart alone
+    is kept      a PodDisruptionBudget allows fewer disruptions than it has pods here: the eviction of one would be
+                 refused, and the others' room would stand idle behind the cordon. So a service is left open or opened
+                 again, since its next replica may need the room; nobody is evicted, the deadline or not, and the node
+                 says which budget it waits for
 
 Law of this file: what a budget allows is spent once, by who is evicted now, by services that are closed to be, and by
 pods that were asked to leave and are still there. Where a service has no budget nobody says what it can spare, and it
@@ -15,9 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Job, View
+
+
+class Keeper(NamedTuple):
+    """A PodDisruptionBudget that does not let the pods of some nodes leave at once."""
+
+    budget: str
+    allowed: int
+    """Disruptions it allows now."""
+    pods: int
+    """Disruptions it would take."""
 
 
 def jobs_of(group: Group, view: View) -> list[Job]:
@@ -25,10 +37,14 @@ def jobs_of(group: Group, view: View) -> list[Job]:
     return [view.jobs[name] for name in group.jobs]
 
 
-def keepers(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[str, ...]:
-    """The budgets over these jobs that allow no more disruptions."""
-    named = (name for job in jobs for name, _ in job.budgets)
-    return tuple(dict.fromkeys(name for name in named if allowed.get(name, 0) <= 0))
+def keepers(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[Keeper, ...]:
+    """The budgets that allow fewer disruptions than these jobs have pods under them."""
+    taken: dict[str, int] = {}
+    for job in jobs:
+        for name, count in job.budgets:
+            taken[name] = taken.get(name, 0) + count
+    left = {name: max(0, allowed.get(name, 0)) for name in taken}
+    return tuple(Keeper(name, left[name], count) for name, count in taken.items() if count > left[name])
 
 
 def moves(jobs: Collection[Job], allowed: Mapping[str, int]) -> bool:
@@ -36,7 +52,7 @@ def moves(jobs: Collection[Job], allowed: Mapping[str, int]) -> bool:
     return bool(jobs) and all(job.has_replicas and job.budgets for job in jobs) and not keepers(jobs, allowed)
 
 
-def keepers_of_services(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[str, ...]:
+def keepers_of_services(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[Keeper, ...]:
     """The same of those that serve: to close their nodes would not bring them to an end."""
     return keepers((job for job in jobs if job.is_service), allowed)
 
@@ -57,7 +73,7 @@ def to_close(view: View) -> dict[str, int]:
 
 
 def to_open(view: View) -> frozenset[str]:
-    """The nodes of services that were closed to be emptied, and whose budget allows no more since."""
+    """The nodes of services that were closed to be emptied, and whose budget does not let them go any more."""
     closed = [node for node in view.nodes.values() if node.is_closed and node.jobs and not node.is_reloading]
     if not view.allowed or not closed:
         return frozenset()
@@ -66,7 +82,7 @@ def to_open(view: View) -> frozenset[str]:
     return frozenset(name for group in kept for name in group.names)
 
 
-def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *, is_last: bool) -> dict[str, str]:
+def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *, is_last: bool) -> dict[str, Keeper]:
     """By node, the budget that keeps it as it is; `leaving` are evicted now, and `closing` closed."""
     if not view.allowed:
         return {}
@@ -76,7 +92,7 @@ def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *,
     to_others = spent(to_close(view), (view.jobs[name] for name in coming))
     going = leaving | closing
     busy = [node for node in view.nodes.values() if node.jobs and node.name not in going]
-    found: dict[str, str] = {}
+    found: dict[str, Keeper] = {}
     for group in grouped(busy, view.nodes, view.jobs):
         jobs = jobs_of(group, view)
         if all(node.is_closed for node in group.nodes):

@@ -26,7 +26,16 @@ FAR_SECONDS: Final = 14 * 86_400.0
 LOOK_SECONDS: Final = 300.0
 LATE_SECONDS, LATE_LOOK_SECONDS = 4 * 3600.0, 60.0
 """How often the rules are asked though nothing happens; towards the end more often."""
-WAITING: Final = frozenset({HoldCode.CLOSED_AHEAD, HoldCode.LEFT_OPEN, HoldCode.GIVEN_BACK, HoldCode.DISRUPTION_LIMIT})
+WAITING: Final = frozenset(
+    {
+        HoldCode.CLOSED_AHEAD,
+        HoldCode.CLOSE_AHEAD_LIMIT,
+        HoldCode.LEFT_OPEN,
+        HoldCode.GIVEN_BACK,
+        HoldCode.DISRUPTION_LIMIT,
+        HoldCode.IDLE_GPU_LIMIT,
+    }
+)
 """Why nodes wait by attrition."""
 
 

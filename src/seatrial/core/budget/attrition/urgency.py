@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final
 
 from seatrial.core.budget.attrition import costs
-from seatrial.core.budget.attrition.values import View
+from seatrial.core.budget.attrition.values import RELOAD_SECONDS, View
 
 BASE_EVICTIONS: Final = 9.0
 """What emptying a node may cost while there is all the time in the world, in evictions. Nearly every node is below it:
@@ -29,10 +29,15 @@ def willing(view: View) -> float:
 def last_call(view: View) -> float:
     """When to begin with those who are left, so that the last one is through by the deadline."""
     sizes = [node.gpus for node in view.nodes.values()]
-    at_once = max(1, view.idle_max // max(sizes, default=1))
-    at_once = at_once if view.at_once_max is None else min(at_once, max(1, view.at_once_max))
-    rounds = ceil(len(sizes) / at_once) + 1
-    return view.deadline_at - rounds * view.reload_seconds - SPARE_SECONDS
+    at_once = view.idle_max // max(sizes, default=1)
+    at_once = at_once if view.at_once_max is None else min(at_once, view.at_once_max)
+    return view.deadline_at - seconds_for(len(sizes), at_once, view.reload_seconds)
+
+
+def seconds_for(node_count: int, at_once: int, reload_seconds: float = RELOAD_SECONDS) -> float:
+    """How long so many nodes take when all of their jobs are evicted at once, with what is left over at the end."""
+    rounds = ceil(node_count / max(1, at_once)) + 1
+    return rounds * reload_seconds + SPARE_SECONDS
 
 
 def is_last_call(view: View) -> bool:

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Attrition as Attrition
+
+RELOAD_SECONDS: Final = 360.0
+"""From an empty node to one that takes work again."""
 
 
 class Source(StrEnum):
@@ -92,8 +96,7 @@ class View:
     """GPUs that may stand idle because of us."""
     member_count: int
     """Of the rollout, those that are through included."""
-    reload_seconds: float = 360.0
-    """From an empty node to one that takes work again."""
+    reload_seconds: float = RELOAD_SECONDS
     waiting_gpus: int = 1
     """GPUs of the smallest pod that waits for some; 0 where none does."""
     at_once_max: int | None = None
@@ -156,3 +159,21 @@ class Act:
     """GPU-seconds that waiting is expected to cost."""
     evicting_cost: float = 0.0
     """GPU-seconds that evicting costs."""
+
+
+class Bound(StrEnum):
+    """What keeps a node as it is although its turn has come."""
+
+    IDLE = "idle"
+    """No room: as many GPUs stand idle as may."""
+    SIZE = "size"
+    """There never is room: it has more GPUs, alone or with its unit, than may stand idle."""
+    SHARE = "share"
+    """As many nodes are closed as may be while their jobs run."""
+
+
+class Turn(NamedTuple):
+    """The acts of a turn, and by name what keeps other nodes from theirs."""
+
+    acts: list[Act]
+    left: dict[str, Bound]
