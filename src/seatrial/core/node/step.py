@@ -7,6 +7,7 @@ docs/deviations.md.
 
     here          who starts, restarts, is proven, fails         clearing.py   jobs, checkpoints, eviction, drain
     readiness.py  what counts as proven                          operating.py  operands, and the network driver
+                                                                 maintenance.py  a maintenance operator empties it
 
 A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays. Between
 the delete of a driver and the proof of the next one it is put back instead: see closing.py.
@@ -19,13 +20,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions.on_nodes import Cordon, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
+from seatrial.core.actions.on_nodes import Cordon, Request, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen import sriov
-from seatrial.core.model.seen.nodes import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.node import clearing, closing, fresh, operating
+from seatrial.core.node import clearing, closing, fresh, maintenance, operating
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.node.visiting import Takes
@@ -205,9 +206,9 @@ def _needs_nothing(node: NodeSeen) -> bool:
 
 def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     facts = node.facts
-    ours = _our_maintenance(node, orders)
+    ours = maintenance.ours(node, orders)
     if node.record is not None and ours is not None:
-        return _release(node, orders, ours)
+        return maintenance.release(node, orders, ours)
     if has_returned(node, orders) and not is_running_wanted(facts):
         # Its admission would be held for ever; only a write bound to the node as it is now can hand it back.
         return new_attempt(node, orders, now)
@@ -242,11 +243,11 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
         # An admission is bound to an attempt: a new attempt hands it back, and only a write that the API server accepts
         # can do so. Releasing it from a view alone could release a node that has in truth started.
         return new_attempt(node, orders, now)
-    ours = _our_maintenance(node, orders)
+    ours = maintenance.ours(node, orders)
     has_failed = record.is_cordon_ours or bool(record.old_pod)
     if ours is not None and not ours.is_deleting and not is_admitted and not has_failed:
         # Asked for in an attempt that was handed back before the answer was seen: nobody else would take it back.
-        return _release(node, orders, ours)
+        return maintenance.release(node, orders, ours)
     if why_not is not None:
         return Step(hold=why_not)
     if not is_admitted:
@@ -299,6 +300,13 @@ def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return new_attempt(node, orders, now)
     before = record_of(node).before or offered(node.facts)
     return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True, before=before)
+
+
+def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    is_asked = maintenance.ours(node, orders) is not None
+    if not is_asked and (node.name in orders.recalled or why_not_startable(node) is not None):
+        return new_attempt(node, orders, now)
+    return maintenance.step_emptying(node, orders, now)
 
 
 def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
@@ -434,67 +442,3 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     said = told(node.facts) if is_same_pod and record.trouble else {}
     params = {"diagnosis": record.trouble} | said | {"why": record.reason} | reopened(record)
     return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))
-
-
-# ── where a maintenance operator empties the nodes ───────────────────────────────────────────────────────────────────
-
-
-def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    requestor, record = orders.intent.requestor, record_of(node)
-    if requestor is None:
-        # The way was changed under a node that had not begun: it begins anew, on the other way.
-        return new_attempt(node, orders, now)
-    ours = _our_maintenance(node, orders)
-    if ours is None and (node.name in orders.recalled or why_not_startable(node) is not None):
-        return new_attempt(node, orders, now)
-    deadline = deadline_of(record, orders, requestor.timeout_seconds)
-    if ours is not None and ours.is_ready and not ours.is_deleting:
-        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
-    name = f"{requestor.prefix}-{node.name}"
-    # Somebody else's object is joined where it has the name ours would have: that is how NVIDIA's operators share one.
-    theirs = node.facts.maintenance
-    is_shared = theirs is not None and (theirs.namespace, theirs.name) == (requestor.namespace, name)
-    joined = theirs if is_shared else None
-    if ours is None and (joined is None or not joined.is_deleting) and now < deadline:
-        return Step(
-            action=RequestMaintenance(
-                node=node.name,
-                attempt=record.attempt,
-                namespace=requestor.namespace,
-                name=name,
-                requestor=requestor.id,
-                policy=clearing.policy_of(node, orders),
-                joins=joined.resource_version if joined else "",
-            )
-        )
-    return wait(node, HoldCode.MAINTENANCE_PENDING, deadline, FailureCode.MAINTENANCE_TIMEOUT, now, name=name)
-
-
-def release_maintenance(node: NodeSeen, orders: Orders) -> Step | None:
-    """The step that tells the maintenance operator that we are through; None where it was not asked for anything."""
-    ours = _our_maintenance(node, orders)
-    return _release(node, orders, ours) if ours is not None and not ours.is_deleting else None
-
-
-def _our_maintenance(node: NodeSeen, orders: Orders) -> Maintenance | None:
-    requestor, found = orders.intent.requestor, node.facts.maintenance
-    return found if requestor is not None and found is not None and found.is_wanted_by(requestor.id) else None
-
-
-def _release(node: NodeSeen, orders: Orders, found: Maintenance) -> Step:
-    requestor = orders.intent.requestor
-    if requestor is None or found.is_deleting:
-        return NOTHING
-    return Step(
-        action=ReleaseMaintenance(
-            node=node.name,
-            attempt=record_of(node).attempt,
-            namespace=found.namespace,
-            name=found.name,
-            requestor=requestor.id,
-            uid=found.uid,
-            resource_version=found.resource_version,
-            is_ours=found.requestor == requestor.id,  # it goes for good once the others have left, too
-            stay=tuple(other for other in found.others if other != requestor.id),
-        )
-    )

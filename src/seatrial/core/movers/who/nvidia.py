@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.budget import capacity
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, Lack, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, Switch, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import by
@@ -29,7 +29,6 @@ from seatrial.core.movers.pace.ways import STATE_LABEL
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.node.progress import Progress, is_out_of_reach, wants
 from seatrial.core.node.readiness import why_doubted
