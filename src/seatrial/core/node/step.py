@@ -224,6 +224,8 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return Step(hold=hold(node.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name))
     if not facts.is_in_sync:
         return new_attempt(node, orders, now)
+    if not facts.driver.is_ready and facts.is_ready:
+        return new_attempt(node, orders, now)  # the wanted driver came without a visit: its time begins on record
     if node.record is not None:
         return NOTHING
     if not facts.driver.is_ready:
@@ -251,7 +253,7 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     if why_not is not None:
         return Step(hold=why_not)
     if not is_admitted:
-        return WISH
+        return _step_coming(node, orders, now) or WISH
     before = record.before or offered(facts)
     needed = operating.takes_now(facts, orders)
     if clearing.keeps_driver(node) and needed < Takes.EVICTION and not facts.is_network_due:
@@ -267,6 +269,23 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
         # Nothing that is loaded changes. The cordon keeps new pods away until the driver is proven again.
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now, cordon=True, is_restart_only=True, before=before)
     return open_phase(node, NodePhase.CORDON_REQUIRED, now)
+
+
+def _step_coming(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
+    """The wait for a wanted driver that came without a visit: after a reboot, or a pod that somebody deleted.
+
+    One that is not Ready in time gets a visit, which replaces its pod once the users have left: they may be what keeps
+    the module from being loaded. None where there is nothing to wait for.
+    """
+    facts, record = node.facts, record_of(node)
+    is_asked = record.is_requested or bool(record.old_pod) or _is_still_asked_for(node)
+    if is_asked or not facts.is_in_sync or facts.driver is None or facts.driver.is_orphaned or facts.driver.is_ready:
+        return None
+    deadline = deadline_of(record, orders, orders.intent.restart_timeout_seconds)
+    if now < deadline:
+        code = HoldCode.DRIVER_NOT_READY
+        return Step(hold=hold(node.name, code, told(facts), since=record.entered_at, until=deadline))
+    return write_again(node, replace(record, old_pod=facts.driver.uid))
 
 
 def why_not_startable(node: NodeSeen) -> Hold | None:

@@ -103,6 +103,10 @@ class Nvidia(Drivers):
     def why_unclear(self, node: NodeSeen) -> Hold | None:
         return None
 
+    def _why_stuck(self, view: View, member: NodeSeen) -> HoldCode | None:
+        down = _why_down(member.facts)
+        return down.hold.code if down is not None and down.hold is not None else super()._why_stuck(view, member)
+
     # a node, in one pass
 
     def may_step(self, node: NodeSeen, *, is_open: bool) -> bool:
@@ -120,7 +124,7 @@ class Nvidia(Drivers):
         if why_not is not None and (is_done or is_waiting):
             return Step(hold=why_not)
         if is_done:
-            return NOTHING
+            return _why_down(node.facts) or NOTHING
         if is_waiting and not wants(node.facts, goal):
             return misled(node, goal)
         attempt = orders.admitted.get(node.name)
@@ -169,6 +173,14 @@ class Nvidia(Drivers):
     def would_begin(self, facts: NodeFacts) -> bool:
         """It finds something to do there, as things are published now."""
         return not (facts.is_in_sync and facts.nvidia_state in ("", NodePhase.UPGRADE_DONE.value))
+
+
+def _why_down(facts: NodeFacts) -> Step | None:
+    """That a node called done runs the wanted driver and is without it: NVIDIA's controller does not look again."""
+    is_called_done = facts.nvidia_state == NodePhase.UPGRADE_DONE.value
+    if not is_called_done or not facts.is_driver_in_sync or facts.driver is None or facts.driver.is_ready:
+        return None
+    return Step(hold=hold(facts.name, HoldCode.DRIVER_NOT_READY, told(facts)))
 
 
 def _standing(node: NodeSeen, version: str) -> Progress:
