@@ -65,7 +65,7 @@ def _closing(node: NodeSeen, needed: Takes, deadline: Instant, now: Instant) -> 
     """What comes before the first restart: nobody new may come, and who has to leave is asked to."""
     facts, record = node.facts, record_of(node)
     if needed >= Takes.CORDON and not facts.is_cordoned and record.closed_at is not None:
-        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.CORDON_LOST, now)
     if needed >= Takes.EVICTION and record.is_restart_only:
         return clearing.begin(node, now)
     if needed >= Takes.CORDON and not facts.is_cordoned:

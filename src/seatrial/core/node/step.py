@@ -74,6 +74,8 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     aside = _step_aside(node, orders, now) if node.facts.sriov else None
     if aside is not None:
         return aside
+    if closing.is_opened_by_reboot(node):
+        return new_attempt(node, orders, now)
     match phase:
         case None | NodePhase.UPGRADE_DONE:
             return _step_settled(node, orders, now)
@@ -369,7 +371,7 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
     if not record.is_restart_only and clearing.users(facts):
         return clearing.step_returned(node, orders, deadline, now)
     if not facts.is_cordoned or driver is None:
-        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.CORDON_LOST, now)
     pausing = None if record.is_restart_only else clearing.step_pausing(node)
     if pausing is not None:
         return pausing
