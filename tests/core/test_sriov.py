@@ -6,16 +6,29 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, Uncordon, WriteNodeRecord
+from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.movers.letting_in import why_not
 from seatrial.core.node.step import step_node
+from seatrial.core.promises.invariants import broken
 from seatrial.sim.nodes import HEALTHY
 from seatrial.sim.operand_pods import carrying, operand_replaced, restarted, with_operands
-from tests.builders import NOW, a_gpu_pod, a_new_driver, a_node, a_starting_driver, a_well_node, some_orders
+from tests.builders import (
+    NOW,
+    a_gpu_pod,
+    a_ledger,
+    a_new_driver,
+    a_node,
+    a_snapshot,
+    a_starting_driver,
+    a_well_node,
+    an_intent,
+    some_orders,
+)
 
 DRAINING = "Draining"
 STATES = [stage.state for stage in (*sriov.COURSE, sriov.REBOOT) if stage.state != sriov.IDLE]
@@ -124,3 +137,14 @@ def test_a_node_that_it_opens_while_the_network_driver_is_away_is_closed_again()
     action = step_node(replace(node, facts=begun), some_orders(), NOW).action
     assert isinstance(action, Cordon)
     assert action.record.reopened_count == 1
+
+
+@pytest.mark.parametrize("phase", [NodePhase.UPGRADE_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_FAILED])
+def test_a_node_of_ours_that_is_well_by_now_stays_closed_until_it_is_idle(phase: NodePhase) -> None:
+    node = a_well_node(phase=phase, is_cordon_ours=True, sriov=DRAINING, record={"failed_revision": "new"})
+    seen = a_snapshot(node, admitted=a_ledger("n1"))
+    decision = decide(seen, an_intent(), NOW)
+    assert broken(seen, an_intent(), decision) == ()
+    assert [held.code for held in decision.holds] == [HoldCode.SRIOV_AT_WORK]
+    idle = replace(node, facts=replace(node.facts, sriov=""))
+    assert isinstance(step_node(idle, some_orders(), NOW).action, Uncordon)

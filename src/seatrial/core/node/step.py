@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions.on_nodes import Cordon, Request, RestartPod
+from seatrial.core.actions.on_nodes import Cordon, Request, RestartPod, Uncordon
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen import sriov
@@ -49,6 +49,8 @@ from seatrial.core.node.writing import (
 
 RESTARTS_MAX: Final = 10
 """A driver container restarted more often than this has failed (NVIDIA's threshold)."""
+_PROVING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED})
+"""Phases in which the new driver is there, and nothing is restarted any more but what proves it."""
 VALIDATOR_SECONDS: Final = 60.0
 """How long a validator older than the driver may take to start anew by itself before we restart it."""
 
@@ -76,6 +78,13 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return aside
     if closing.is_opened_by_reboot(node):
         return new_attempt(node, orders, now)
+    step = _step_in_phase(node, phase, orders, now)
+    if node.facts.sriov and isinstance(step.action, Uncordon):
+        return Step(hold=why_at_work(node.facts))  # whatever led there: it would be opened under the operator's drain
+    return step
+
+
+def _step_in_phase(node: NodeSeen, phase: NodePhase | None, orders: Orders, now: Instant) -> Step:
     match phase:
         case None | NodePhase.UPGRADE_DONE:
             return _step_settled(node, orders, now)
@@ -105,13 +114,10 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
 
 def _step_aside(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
     """Out of the way of the SR-IOV operator, as long as nothing was taken away that only we bring back."""
-    record, facts = node.record, node.facts
-    if record is None or record.phase not in UNDER_WAY:
+    record = node.record
+    if record is None or record.phase not in UNDER_WAY - _PROVING:
         return None
-    if record.phase is NodePhase.UNCORDON_REQUIRED:
-        return Step(hold=why_at_work(facts)) if record.is_cordon_ours else None
-    is_restarting = record.phase is NodePhase.POD_RESTART_REQUIRED
-    if record.phase is NodePhase.VALIDATION_REQUIRED or (is_restarting and closing.is_between(node)):
+    if record.phase is NodePhase.POD_RESTART_REQUIRED and closing.is_between(node):
         return None
     # Its drain would be met by ours, and its uncordon would open the node under us: the visit begins anew after it.
     return new_attempt(node, orders, now)
