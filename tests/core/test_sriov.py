@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -19,6 +20,7 @@ from seatrial.sim.nodes import HEALTHY
 from seatrial.sim.operand_pods import carrying, operand_replaced, restarted, with_operands
 from tests.builders import (
     NOW,
+    a_driver,
     a_gpu_pod,
     a_ledger,
     a_new_driver,
@@ -27,6 +29,7 @@ from tests.builders import (
     a_starting_driver,
     a_well_node,
     an_intent,
+    proving,
     some_orders,
 )
 
@@ -148,3 +151,27 @@ def test_a_node_of_ours_that_is_well_by_now_stays_closed_until_it_is_idle(phase:
     assert [held.code for held in decision.holds] == [HoldCode.SRIOV_AT_WORK]
     idle = replace(node, facts=replace(node.facts, sriov=""))
     assert isinstance(step_node(idle, some_orders(), NOW).action, Uncordon)
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("phase", [None, *NodePhase])
+def test_whatever_we_are_at_when_it_begins_no_promise_stands_in_our_way(phase: NodePhase | None, state: str) -> None:
+    drivers = (a_driver(), a_driver(is_terminating=True), a_starting_driver(), a_new_driver())
+    for driver, is_ours, is_network_old in product(drivers, (True, False), (True, False, None)):
+        node = a_node(
+            phase=phase,
+            driver=driver,
+            validator=proving(),
+            is_cordon_ours=is_ours and phase is not None,
+            is_cordoned=True,
+            pods=(a_gpu_pod(),),
+            sriov=state,
+            record={"moves_network": is_network_old is not None, "failed_revision": "new", "closed_at": NOW - 60},
+        )
+        facts = node.facts
+        if is_network_old is not None:
+            facts = with_operands(facts, ((Operand.NETWORK_DRIVER, "24.07-0.6.1.0"),), 0.0)
+            facts = carrying(facts, {"mofed": "25.04-0.6.0.0"}) if is_network_old else facts
+        seen = a_snapshot(replace(node, facts=facts), admitted=a_ledger("n1"))
+        decision = decide(seen, an_intent(), NOW)
+        assert broken(seen, an_intent(), decision) == (), (driver, is_ours, is_network_old)
