@@ -105,8 +105,8 @@ def pages() -> dict[str, str]:
 # ── node states ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 MEANS: Final[Mapping[NodePhase, str]] = {
-    NodePhase.UPGRADE_REQUIRED: "The driver pod is not of the wanted revision. The node waits for its turn: for the "
-    "ledger to name it.",
+    NodePhase.UPGRADE_REQUIRED: "The driver pod is not of the wanted revision, or came without a visit and is not "
+    "Ready: then it has `driverTimeoutSeconds`. The node waits for its turn: for the ledger to name it.",
     NodePhase.CORDON_REQUIRED: "The ledger names the node. The budget is looked at once more, then comes the cordon.",
     NodePhase.WAIT_FOR_JOBS_REQUIRED: "The node is cordoned. Pods that `waitForCompletion` selects may finish; "
     "by attrition, every job on it may, and the node takes no slot while one does.",
@@ -134,7 +134,7 @@ DEADLINES: Final[Mapping[NodePhase, str]] = {
 }
 WHEN: Final[Mapping[tuple[NodePhase | None, NodePhase], str]] = {
     # Where the table in the code has no comment of its own.
-    (None, NodePhase.UPGRADE_REQUIRED): "the driver pod is not of the wanted revision",
+    (None, NodePhase.UPGRADE_REQUIRED): "the driver pod is not of the wanted revision, or not Ready",
     (None, NodePhase.UPGRADE_DONE): "the wanted driver runs and is Ready",
     (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED): "the ledger names the node for this attempt",
     (NodePhase.CORDON_REQUIRED, NodePhase.WAIT_FOR_JOBS_REQUIRED): "written together with the cordon",
@@ -158,7 +158,8 @@ WHEN: Final[Mapping[tuple[NodePhase | None, NodePhase], str]] = {
         NodePhase.UNCORDON_REQUIRED,
         NodePhase.UPGRADE_DONE,
     ): "written together with the uncordon, where the cordon is ours",
-    (NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED): "another revision is wanted, or somebody asks for it",
+    (NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED): "another revision is wanted, somebody asks for it, or "
+    "the driver is not Ready",
 }
 
 

@@ -96,6 +96,27 @@ def test_events_that_come_too_often_are_put_to_a_person_where_one_is_to_say_so()
     assert [held.code for held in asked.holds if held.code is HoldCode.ROLLBACK_PENDING]
 
 
+def test_one_uncorrectable_memory_error_of_a_canary_ends_its_bake_and_rejects_no_version() -> None:
+    counted = after(a_record(), told(events=1)).record
+    undone = after(counted, TelemetryFacts()).record
+    assert undone.phase is RolloutPhase.REVERTING
+    assert undone.why.startswith(f"{ECC} rose once on n1 in 2 GPU-hours")
+    assert "the GPU, not the version" in undone.why
+    assert undone.rejected == ""
+
+
+def test_memory_errors_on_the_nodes_beside_it_too_are_left_to_their_rate() -> None:
+    found = exposed()
+    rare = replace(found.rare[0], name=ECC, events=1, watched_hours=2.0, control_events=1, control_hours=6.0)
+    record = a_record(exposed=replace(found, rare=(rare, *found.rare[1:])))
+    assert after(record, TelemetryFacts()).record.phase is RolloutPhase.BAKING
+
+
+def test_one_memory_error_in_the_waves_is_left_to_its_rate() -> None:
+    counted = after(replace(a_record(), phase=RolloutPhase.WAVING), told(events=1)).record
+    assert after(counted, TelemetryFacts()).record.phase is RolloutPhase.WAVING
+
+
 def test_who_is_through_with_a_wave_is_watched_from_then_on() -> None:
     through = a_done_node("n2")
     record = replace(a_record(), phase=RolloutPhase.WAVING)

@@ -90,8 +90,10 @@ def test_a_done_node_in_sync_has_nothing_to_do() -> None:
 
 def test_a_node_met_with_the_wanted_driver_broken_is_not_called_done() -> None:
     node = a_node(driver=a_starting_driver(trouble="CrashLoopBackOff"))
+    assert step_node(node, UNADMITTED, NOW) == opening(node, NodePhase.UPGRADE_REQUIRED, attempt=1)
+    lost = a_node(driver=a_starting_driver(trouble="CrashLoopBackOff"), is_ready=False)
     expected = held(HoldCode.DRIVER_NOT_READY, pod="driver-n1", trouble="CrashLoopBackOff")
-    assert step_node(node, UNADMITTED, NOW) == expected
+    assert step_node(lost, UNADMITTED, NOW) == expected
 
 
 @pytest.mark.parametrize("phase", [None, NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED])
@@ -774,7 +776,11 @@ DIAGNOSED = {
 @pytest.mark.parametrize(
     ("node", "orders", "code"),
     [
-        (a_node(driver=a_starting_driver(symptoms=(IN_USE,))), UNADMITTED, HoldCode.DRIVER_NOT_READY),
+        (
+            a_node(phase=NodePhase.UPGRADE_REQUIRED, driver=a_starting_driver(symptoms=(IN_USE,))),
+            UNADMITTED,
+            HoldCode.DRIVER_NOT_READY,
+        ),
         (restarting(driver=a_starting_driver(symptoms=(IN_USE,))), some_orders(), HoldCode.DRIVER_STARTING),
         (validating(driver=a_starting_driver(symptoms=(IN_USE,))), some_orders(), HoldCode.DRIVER_NOT_READY),
     ],

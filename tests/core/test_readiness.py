@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Lack
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import Loaded, NodePhase
 from seatrial.core.model.seen.problems import Problem
 from seatrial.core.node import readiness
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.readiness import is_running_wanted, why_unproven
 from tests.builders import (
     NEW,

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, Uncordon, WriteNodeRecord
+from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.movers.letting_in import why_not
 from seatrial.core.node.step import step_node
+from seatrial.core.promises.invariants import broken
 from seatrial.sim.nodes import HEALTHY
 from seatrial.sim.operand_pods import carrying, operand_replaced, restarted, with_operands
-from tests.builders import NOW, a_gpu_pod, a_new_driver, a_node, a_starting_driver, a_well_node, some_orders
+from tests.builders import (
+    NOW,
+    a_driver,
+    a_gpu_pod,
+    a_ledger,
+    a_new_driver,
+    a_node,
+    a_snapshot,
+    a_starting_driver,
+    a_well_node,
+    an_intent,
+    proving,
+    some_orders,
+)
 
 DRAINING = "Draining"
 STATES = [stage.state for stage in (*sriov.COURSE, sriov.REBOOT) if stage.state != sriov.IDLE]
@@ -124,3 +140,38 @@ def test_a_node_that_it_opens_while_the_network_driver_is_away_is_closed_again()
     action = step_node(replace(node, facts=begun), some_orders(), NOW).action
     assert isinstance(action, Cordon)
     assert action.record.reopened_count == 1
+
+
+@pytest.mark.parametrize("phase", [NodePhase.UPGRADE_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_FAILED])
+def test_a_node_of_ours_that_is_well_by_now_stays_closed_until_it_is_idle(phase: NodePhase) -> None:
+    node = a_well_node(phase=phase, is_cordon_ours=True, sriov=DRAINING, record={"failed_revision": "new"})
+    seen = a_snapshot(node, admitted=a_ledger("n1"))
+    decision = decide(seen, an_intent(), NOW)
+    assert broken(seen, an_intent(), decision) == ()
+    assert [held.code for held in decision.holds] == [HoldCode.SRIOV_AT_WORK]
+    idle = replace(node, facts=replace(node.facts, sriov=""))
+    assert isinstance(step_node(idle, some_orders(), NOW).action, Uncordon)
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("phase", [None, *NodePhase])
+def test_whatever_we_are_at_when_it_begins_no_promise_stands_in_our_way(phase: NodePhase | None, state: str) -> None:
+    drivers = (a_driver(), a_driver(is_terminating=True), a_starting_driver(), a_new_driver())
+    for driver, is_ours, is_network_old in product(drivers, (True, False), (True, False, None)):
+        node = a_node(
+            phase=phase,
+            driver=driver,
+            validator=proving(),
+            is_cordon_ours=is_ours and phase is not None,
+            is_cordoned=True,
+            pods=(a_gpu_pod(),),
+            sriov=state,
+            record={"moves_network": is_network_old is not None, "failed_revision": "new", "closed_at": NOW - 60},
+        )
+        facts = node.facts
+        if is_network_old is not None:
+            facts = with_operands(facts, ((Operand.NETWORK_DRIVER, "24.07-0.6.1.0"),), 0.0)
+            facts = carrying(facts, {"mofed": "25.04-0.6.0.0"}) if is_network_old else facts
+        seen = a_snapshot(replace(node, facts=facts), admitted=a_ledger("n1"))
+        decision = decide(seen, an_intent(), NOW)
+        assert broken(seen, an_intent(), decision) == (), (driver, is_ours, is_network_old)

@@ -27,6 +27,7 @@ from tests.builders import (
     a_done_node,
     a_node,
     a_snapshot,
+    a_starting_driver,
     a_view,
     a_well_node,
     an_intent,
@@ -92,6 +93,20 @@ def test_who_was_left_behind_is_not_waited_for_again_and_may_still_follow() -> N
     back = waving(a_node("n2"), a_done_node("n3"), a_node("n4"), wave=1)
     assert "n2" in course_of(back).open
     assert course_of(back).record.wave == 1
+
+
+def test_a_driver_that_leaked_and_crashes_under_nvidias_controller_is_waited_for_no_longer_than_its_upgrade() -> None:
+    down = a_node("n2", driver=a_starting_driver("n2", trouble="CrashLoopBackOff"), nvidia_state="upgrade-done")
+    seen = waving(
+        down,
+        a_node("n3", is_skipped=True, skipped_by="spring", nvidia_state="upgrade-required"),
+        mode=Mode.DELEGATED,
+    )
+    canary = a_well_node(canary_of="spring", nvidia_state="upgrade-done")
+    seen = replace(seen, nodes={**seen.nodes, "n1": canary}, operator=replace(seen.operator, is_auto_upgrading=True))
+    assert found(course_of(seen), HoldCode.MEMBERS_STUCK) == ["n2 (driver-not-ready)"]
+    assert "n2" in {held.subject for held in decide(seen, one_by_one(), NOW).holds}
+    assert course_of(seen, now=DEADLINE).record.wave == 1
 
 
 def test_a_wave_with_somebody_at_work_is_not_over_when_the_time_of_another_is_up() -> None:

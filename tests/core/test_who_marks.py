@@ -106,7 +106,7 @@ def test_a_canary_whose_driver_does_not_load_marks(reason: str) -> None:
     assert mark(written(seen, a_wish()), a_wish()) == f"canary n1 failed: {reason}"
 
 
-@pytest.mark.parametrize("reason", ["eviction-timeout", "drain-timeout", "maintenance-timeout"])
+@pytest.mark.parametrize("reason", ["eviction-timeout", "drain-timeout", "maintenance-timeout", "cordon-lost"])
 def test_a_canary_that_could_not_be_emptied_goes_back_and_says_nothing_about_the_version(reason: str) -> None:
     seen = seen_at(a_campaign_record(RolloutPhase.CANARY), failed("n1", reason, canary_of="spring"))
     record = written(seen, a_wish())

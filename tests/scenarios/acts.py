@@ -282,6 +282,7 @@ RECORD: Final = NodeRecord(
     is_saving=True,
     before=OFFER,
     closed_at=AT - 1,
+    boot_id="a-boot",
     paused=((CLIENT, "true"),),
     taken=Taken(why="waiting-costs-more", waiting_gpu_hours=12.5, evicting_gpu_hours=3.25),
     returned_at=AT - 4,

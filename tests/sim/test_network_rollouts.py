@@ -17,6 +17,7 @@ from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Rollout
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.target import Target
@@ -182,3 +183,22 @@ def test_limits_of_both_operators_bound() -> None:
     assert [limit(None, 4, 2), limit(None, 2, 4), limit(None, 0, 3), limit(None, None, None), limit(8, 4, 2)] == [
         *(2, 2, 3, 1, 8)
     ]
+
+
+def test_an_sriov_operator_that_begins_while_the_network_driver_restarts_does_not_stop_the_rollout() -> None:
+    story = Story(a_rollout(OLD.version))
+    sees = story.world.watchers
+
+    def begin(before: NodeSeen, after: NodeSeen) -> None:
+        was, network = before.facts.network, after.facts.network
+        is_back = network is not None and network.is_up and was is not None and not was.is_up
+        if after.name == "n3" and is_back and begin in sees:
+            sees.remove(begin)
+            story.world.befall("n3", lambda fate: replace(fate, is_sriov_due=True))
+            story.world.change("n3", lambda node: replace(node, facts=replace(node.facts, sriov="Drain_Required")))
+
+    sees.append(begin)
+    assert story.play() is RolloutPhase.DONE
+    assert begin not in sees
+    assert story.versions() == {(OLD.version, AFTER)}
+    assert not story.world.nodes["n3"].facts.is_cordoned

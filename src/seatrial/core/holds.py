@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from seatrial.core.model.instants import Instant
 
@@ -202,6 +203,13 @@ class Hold:
     since: Instant | None = None
     until: Instant | None = None
     """When we look again or give up by ourselves; None when only somebody's act ends the wait."""
+
+
+class Lack(NamedTuple):
+    """What is missing from a proof, and with which details: a hold of nobody in particular yet."""
+
+    code: HoldCode
+    params: dict[str, object]
 
 
 def hold(

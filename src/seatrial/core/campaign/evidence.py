@@ -16,11 +16,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, Lack, hold
 from seatrial.core.model.campaign import CampaignRecord, Watched
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.readiness import offered
 from seatrial.core.text import foreign
 from seatrial.core.words import explain

@@ -36,10 +36,11 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks
 from seatrial.core.movers.mover import mover_seen, view_of
 from seatrial.core.movers.view import Outcome, View
+from seatrial.core.node import maintenance
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import carried, carries, is_left_out, is_same
 from seatrial.core.node.readiness import is_running_wanted, why_unproven, why_unproven_as_it_runs
-from seatrial.core.node.step import release_maintenance, step_node, why_unclear
+from seatrial.core.node.step import step_node, why_unclear
 from seatrial.core.node.writing import NOTHING, Orders, Step, open_phase, record_of, retry_at
 from seatrial.core.text.names import a_few, number_of
 
@@ -132,14 +133,14 @@ def step(node: NodeSeen, orders: Orders, rollout: RolloutRecord, now: Instant) -
     if rebuff is not None and now < retry_at(rebuff):
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
     if record.phase is NodePhase.UPGRADE_DONE:
-        return release_maintenance(node, orders) or NOTHING
+        return maintenance.release_asked(node, orders) or NOTHING
     if record.phase is NodePhase.UPGRADE_FAILED:
         is_well = is_running_wanted(facts) and why_unproven(facts, record) is None
         return open_phase(node, NodePhase.UPGRADE_DONE, now) if is_well else _stays(node)
     if record.phase is NodePhase.UPGRADE_REQUIRED:
         if record.is_cordon_ours or not is_begun(rollout):
             return _stays(node)  # it has failed before, and nobody knows that its driver works
-        return release_maintenance(node, orders) or open_phase(node, NodePhase.UPGRADE_DONE, now)
+        return maintenance.release_asked(node, orders) or open_phase(node, NodePhase.UPGRADE_DONE, now)
     if orders.admitted.get(node.name) != record.attempt:
         return _stays(node)  # another rollout moves it
     return _step_under_way(node, orders, now)

@@ -112,6 +112,9 @@ def _step(view: View) -> Course:
         failed = _why_rejected(view)
         if failed:
             return fail(view, failed, is_final=True)
+        faulty = exposing.why_faulty(view.record)
+        if faulty:
+            return fail(view, faulty, is_final=True, is_verdict=False)
         if view.record.rejected:
             # Found anew by each pass: a node that was mended takes the verdict with it.
             view = replace(view, record=replace(view.record, rejected=""))

@@ -33,6 +33,8 @@ EXPECTED: Final = {
     "rows-remapped-uncorrected": INTERRUPTIONS,
 }
 """How often each signal rises without an upgrade. Assumed from the above; controls correct it upwards."""
+DEFECTS: Final = frozenset({"ecc-uncorrected-volatile", "rows-remapped-uncorrected"})
+"""Events of which one is enough to send a GPU to repair."""
 
 SHAPE: Final = 0.5
 SCALE: Final = 0.001

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, TypeAlias
 from seatrial.core.actions.at_home import AskToMerge, StepAct
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_rollouts import rollout_subject
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, Lack, hold
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import (
     Campaign,
@@ -40,7 +40,6 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.progress import Progress, Versions, resource_of, resources_of, taken_over, way_back
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at

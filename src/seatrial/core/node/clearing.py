@@ -242,7 +242,7 @@ def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, no
     facts, record = node.facts, record_of(node)
     rules, deadline, failure, is_pausing = leave
     if not facts.is_cordoned:
-        return wait(node, HoldCode.CORDON_LOST, deadline, failure, now)
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.CORDON_LOST, now)
     staying = [pod for pod in pods if not pod.is_terminating]
     for pod in staying:
         protected = _why_protected(pod, rules)

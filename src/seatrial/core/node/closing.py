@@ -1,10 +1,11 @@
 """A node stays closed from the moment its driver is taken away until the next one is proven.
 
 Law of this file: predicates, no steps. Before we delete a driver pod, whoever lifts a cordon is a person, and is left
-alone (cordon-lost). After it, k8s-driver-manager runs in the new pod and uncordons the node before the new driver is
-loaded, and again whenever it fails; it never asks whose cordon it was. Nobody can see who opened a node, so from there
-to the proof every opening is undone, be it a person's: who wants a failed node open says so with a skip label. Whose
-the cordon was does not change by that: ours is lifted at the end, somebody else's stays.
+alone (cordon-lost), unless the node has rebooted since: the old driver's k8s-driver-manager runs at every boot, and
+uncordons. After it, k8s-driver-manager runs in the new pod and uncordons the node before the new driver is loaded, and
+again whenever it fails; it never asks whose cordon it was. Nobody can see who opened a node, so from there to the proof
+every opening is undone, be it a person's: who wants a failed node open says so with a skip label. Whose the cordon was
+does not change by that: ours is lifted at the end, somebody else's stays.
 
 Tests: tests/core/test_closing.py
 """
@@ -23,6 +24,15 @@ _REPLACING: Final = frozenset(
     {NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED}
 )
 """Phases in which the pod on record is the one that had to go."""
+_EMPTIED: Final = frozenset(
+    {
+        NodePhase.WAIT_FOR_JOBS_REQUIRED,
+        NodePhase.POD_DELETION_REQUIRED,
+        NodePhase.DRAIN_REQUIRED,
+        NodePhase.POD_RESTART_REQUIRED,
+    }
+)
+"""Phases in which a node is closed, and its driver may be there still."""
 
 
 def has_lost_driver(node: NodeSeen) -> bool:
@@ -66,6 +76,17 @@ def is_surely_opened(node: NodeSeen) -> bool:
     """The same on a view that may be old or incomplete: there a driver pod that is not seen may well be there."""
     is_told = node.facts.driver is not None or (node.record is not None and node.record.has_lost_driver)
     return is_told and is_opened(node)
+
+
+def is_opened_by_reboot(node: NodeSeen) -> bool:
+    """Whether a node that is being emptied was opened by the driver manager of its old driver, which runs at each boot.
+
+    Nothing was taken away yet, and jobs may have come: its visit begins anew.
+    """
+    record, facts = node.record, node.facts
+    if record is None or record.phase not in _EMPTIED or facts.is_cordoned or is_between(node):
+        return False
+    return bool(record.boot_id and facts.boot_id) and record.boot_id != facts.boot_id
 
 
 def closed_again(record: NodeRecord, now: Instant) -> NodeRecord:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Lack
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod
-from seatrial.core.node.lack import Lack
 
 
 def why_not_fresh(

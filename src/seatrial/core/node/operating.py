@@ -14,12 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seatrial.core.actions.on_nodes import Cordon, Request, RestartPod
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Lack
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.node import clearing, fresh, visiting
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.visiting import VISITS, Takes
 from seatrial.core.node.writing import Orders, Step, record_of, wait, write_again
@@ -66,7 +65,7 @@ def _closing(node: NodeSeen, needed: Takes, deadline: Instant, now: Instant) -> 
     """What comes before the first restart: nobody new may come, and who has to leave is asked to."""
     facts, record = node.facts, record_of(node)
     if needed >= Takes.CORDON and not facts.is_cordoned and record.closed_at is not None:
-        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.OPERAND_TIMEOUT, now)
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.CORDON_LOST, now)
     if needed >= Takes.EVICTION and record.is_restart_only:
         return clearing.begin(node, now)
     if needed >= Takes.CORDON and not facts.is_cordoned:

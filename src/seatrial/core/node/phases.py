@@ -42,7 +42,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
         {
             NodePhase.POD_DELETION_REQUIRED,
             NodePhase.DRAIN_REQUIRED,  # the network driver alone moves: whoever a drain takes leaves
-            NodePhase.UPGRADE_REQUIRED,  # by attrition: given back to its users; or out of the SR-IOV operator's way
+            NodePhase.UPGRADE_REQUIRED,  # given back by attrition; the SR-IOV operator is at work; a reboot opened it
             NodePhase.UNCORDON_REQUIRED,  # reverted: nothing was taken from anybody yet
         }
     ),
@@ -51,7 +51,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
             NodePhase.POD_RESTART_REQUIRED,
             NodePhase.DRAIN_REQUIRED,  # the GPU pods would not go, and a drain is allowed; or the network driver moves
             NodePhase.UNCORDON_REQUIRED,
-            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here: out of its way
+            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here; or a reboot opened the node
             NodePhase.UPGRADE_FAILED,
         }
     ),
@@ -59,7 +59,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
         {
             NodePhase.POD_RESTART_REQUIRED,
             NodePhase.UNCORDON_REQUIRED,
-            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here: out of its way
+            NodePhase.UPGRADE_REQUIRED,  # the SR-IOV operator is at work here; or a reboot opened the node
             NodePhase.UPGRADE_FAILED,
         }
     ),
@@ -116,6 +116,7 @@ class FailureCode(StrEnum):
     EVICTION_TIMEOUT = "eviction-timeout"
     DRAIN_TIMEOUT = "drain-timeout"
     MAINTENANCE_TIMEOUT = "maintenance-timeout"
+    CORDON_LOST = "cordon-lost"
     DRIVER_CRASH_LOOP = "driver-crash-loop"
     DRIVER_TIMEOUT = "driver-timeout"
     OPERAND_TIMEOUT = "operand-timeout"
@@ -123,7 +124,12 @@ class FailureCode(StrEnum):
 
 
 BEFORE_THE_DRIVER: Final = frozenset(
-    {FailureCode.EVICTION_TIMEOUT, FailureCode.DRAIN_TIMEOUT, FailureCode.MAINTENANCE_TIMEOUT}
+    {
+        FailureCode.EVICTION_TIMEOUT,
+        FailureCode.DRAIN_TIMEOUT,
+        FailureCode.MAINTENANCE_TIMEOUT,
+        FailureCode.CORDON_LOST,
+    }
 )
 """Why nodes were given up whose driver nobody had touched: that says nothing about the version."""
 

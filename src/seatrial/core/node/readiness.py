@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Lack
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen import problems
 from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.node import fresh, operating
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import RESUMING
 
 

@@ -7,6 +7,7 @@ docs/deviations.md.
 
     here          who starts, restarts, is proven, fails         clearing.py   jobs, checkpoints, eviction, drain
     readiness.py  what counts as proven                          operating.py  operands, and the network driver
+                                                                 maintenance.py  a maintenance operator empties it
 
 A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays. Between
 the delete of a driver and the proof of the next one it is put back instead: see closing.py.
@@ -19,13 +20,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions.on_nodes import Cordon, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
+from seatrial.core.actions.on_nodes import Cordon, Request, RestartPod, Uncordon
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen import sriov
-from seatrial.core.model.seen.nodes import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.node import clearing, closing, fresh, operating
+from seatrial.core.node import clearing, closing, fresh, maintenance, operating
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.node.visiting import Takes
@@ -48,6 +49,8 @@ from seatrial.core.node.writing import (
 
 RESTARTS_MAX: Final = 10
 """A driver container restarted more often than this has failed (NVIDIA's threshold)."""
+_PROVING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED})
+"""Phases in which the new driver is there, and nothing is restarted any more but what proves it."""
 VALIDATOR_SECONDS: Final = 60.0
 """How long a validator older than the driver may take to start anew by itself before we restart it."""
 
@@ -73,6 +76,15 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     aside = _step_aside(node, orders, now) if node.facts.sriov else None
     if aside is not None:
         return aside
+    if closing.is_opened_by_reboot(node):
+        return new_attempt(node, orders, now)
+    step = _step_in_phase(node, phase, orders, now)
+    if node.facts.sriov and isinstance(step.action, Uncordon):
+        return Step(hold=why_at_work(node.facts))  # whatever led there: it would be opened under the operator's drain
+    return step
+
+
+def _step_in_phase(node: NodeSeen, phase: NodePhase | None, orders: Orders, now: Instant) -> Step:
     match phase:
         case None | NodePhase.UPGRADE_DONE:
             return _step_settled(node, orders, now)
@@ -102,13 +114,10 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
 
 def _step_aside(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
     """Out of the way of the SR-IOV operator, as long as nothing was taken away that only we bring back."""
-    record, facts = node.record, node.facts
-    if record is None or record.phase not in UNDER_WAY:
+    record = node.record
+    if record is None or record.phase not in UNDER_WAY - _PROVING:
         return None
-    if record.phase is NodePhase.UNCORDON_REQUIRED:
-        return Step(hold=why_at_work(facts)) if record.is_cordon_ours else None
-    is_restarting = record.phase is NodePhase.POD_RESTART_REQUIRED
-    if record.phase is NodePhase.VALIDATION_REQUIRED or (is_restarting and closing.is_between(node)):
+    if record.phase is NodePhase.POD_RESTART_REQUIRED and closing.is_between(node):
         return None
     # Its drain would be met by ours, and its uncordon would open the node under us: the visit begins anew after it.
     return new_attempt(node, orders, now)
@@ -205,9 +214,9 @@ def _needs_nothing(node: NodeSeen) -> bool:
 
 def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     facts = node.facts
-    ours = _our_maintenance(node, orders)
+    ours = maintenance.ours(node, orders)
     if node.record is not None and ours is not None:
-        return _release(node, orders, ours)
+        return maintenance.release(node, orders, ours)
     if has_returned(node, orders) and not is_running_wanted(facts):
         # Its admission would be held for ever; only a write bound to the node as it is now can hand it back.
         return new_attempt(node, orders, now)
@@ -223,6 +232,8 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return Step(hold=hold(node.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name))
     if not facts.is_in_sync:
         return new_attempt(node, orders, now)
+    if not facts.driver.is_ready and facts.is_ready:
+        return new_attempt(node, orders, now)  # the wanted driver came without a visit: its time begins on record
     if node.record is not None:
         return NOTHING
     if not facts.driver.is_ready:
@@ -242,15 +253,15 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
         # An admission is bound to an attempt: a new attempt hands it back, and only a write that the API server accepts
         # can do so. Releasing it from a view alone could release a node that has in truth started.
         return new_attempt(node, orders, now)
-    ours = _our_maintenance(node, orders)
+    ours = maintenance.ours(node, orders)
     has_failed = record.is_cordon_ours or bool(record.old_pod)
     if ours is not None and not ours.is_deleting and not is_admitted and not has_failed:
         # Asked for in an attempt that was handed back before the answer was seen: nobody else would take it back.
-        return _release(node, orders, ours)
+        return maintenance.release(node, orders, ours)
     if why_not is not None:
         return Step(hold=why_not)
     if not is_admitted:
-        return WISH
+        return _step_coming(node, orders, now) or WISH
     before = record.before or offered(facts)
     needed = operating.takes_now(facts, orders)
     if clearing.keeps_driver(node) and needed < Takes.EVICTION and not facts.is_network_due:
@@ -266,6 +277,23 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
         # Nothing that is loaded changes. The cordon keeps new pods away until the driver is proven again.
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now, cordon=True, is_restart_only=True, before=before)
     return open_phase(node, NodePhase.CORDON_REQUIRED, now)
+
+
+def _step_coming(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
+    """The wait for a wanted driver that came without a visit: after a reboot, or a pod that somebody deleted.
+
+    One that is not Ready in time gets a visit, which replaces its pod once the users have left: they may be what keeps
+    the module from being loaded. None where there is nothing to wait for.
+    """
+    facts, record = node.facts, record_of(node)
+    is_asked = record.is_requested or bool(record.old_pod) or _is_still_asked_for(node)
+    if is_asked or not facts.is_in_sync or facts.driver is None or facts.driver.is_orphaned or facts.driver.is_ready:
+        return None
+    deadline = deadline_of(record, orders, orders.intent.restart_timeout_seconds)
+    if now < deadline:
+        code = HoldCode.DRIVER_NOT_READY
+        return Step(hold=hold(node.name, code, told(facts), since=record.entered_at, until=deadline))
+    return write_again(node, replace(record, old_pod=facts.driver.uid))
 
 
 def why_not_startable(node: NodeSeen) -> Hold | None:
@@ -299,6 +327,13 @@ def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return new_attempt(node, orders, now)
     before = record_of(node).before or offered(node.facts)
     return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True, before=before)
+
+
+def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    is_asked = maintenance.ours(node, orders) is not None
+    if not is_asked and (node.name in orders.recalled or why_not_startable(node) is not None):
+        return new_attempt(node, orders, now)
+    return maintenance.step_emptying(node, orders, now)
 
 
 def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
@@ -342,7 +377,7 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
     if not record.is_restart_only and clearing.users(facts):
         return clearing.step_returned(node, orders, deadline, now)
     if not facts.is_cordoned or driver is None:
-        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.CORDON_LOST, now)
     pausing = None if record.is_restart_only else clearing.step_pausing(node)
     if pausing is not None:
         return pausing
@@ -434,67 +469,3 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     said = told(node.facts) if is_same_pod and record.trouble else {}
     params = {"diagnosis": record.trouble} | said | {"why": record.reason} | reopened(record)
     return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))
-
-
-# ── where a maintenance operator empties the nodes ───────────────────────────────────────────────────────────────────
-
-
-def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    requestor, record = orders.intent.requestor, record_of(node)
-    if requestor is None:
-        # The way was changed under a node that had not begun: it begins anew, on the other way.
-        return new_attempt(node, orders, now)
-    ours = _our_maintenance(node, orders)
-    if ours is None and (node.name in orders.recalled or why_not_startable(node) is not None):
-        return new_attempt(node, orders, now)
-    deadline = deadline_of(record, orders, requestor.timeout_seconds)
-    if ours is not None and ours.is_ready and not ours.is_deleting:
-        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
-    name = f"{requestor.prefix}-{node.name}"
-    # Somebody else's object is joined where it has the name ours would have: that is how NVIDIA's operators share one.
-    theirs = node.facts.maintenance
-    is_shared = theirs is not None and (theirs.namespace, theirs.name) == (requestor.namespace, name)
-    joined = theirs if is_shared else None
-    if ours is None and (joined is None or not joined.is_deleting) and now < deadline:
-        return Step(
-            action=RequestMaintenance(
-                node=node.name,
-                attempt=record.attempt,
-                namespace=requestor.namespace,
-                name=name,
-                requestor=requestor.id,
-                policy=clearing.policy_of(node, orders),
-                joins=joined.resource_version if joined else "",
-            )
-        )
-    return wait(node, HoldCode.MAINTENANCE_PENDING, deadline, FailureCode.MAINTENANCE_TIMEOUT, now, name=name)
-
-
-def release_maintenance(node: NodeSeen, orders: Orders) -> Step | None:
-    """The step that tells the maintenance operator that we are through; None where it was not asked for anything."""
-    ours = _our_maintenance(node, orders)
-    return _release(node, orders, ours) if ours is not None and not ours.is_deleting else None
-
-
-def _our_maintenance(node: NodeSeen, orders: Orders) -> Maintenance | None:
-    requestor, found = orders.intent.requestor, node.facts.maintenance
-    return found if requestor is not None and found is not None and found.is_wanted_by(requestor.id) else None
-
-
-def _release(node: NodeSeen, orders: Orders, found: Maintenance) -> Step:
-    requestor = orders.intent.requestor
-    if requestor is None or found.is_deleting:
-        return NOTHING
-    return Step(
-        action=ReleaseMaintenance(
-            node=node.name,
-            attempt=record_of(node).attempt,
-            namespace=found.namespace,
-            name=found.name,
-            requestor=requestor.id,
-            uid=found.uid,
-            resource_version=found.resource_version,
-            is_ours=found.requestor == requestor.id,  # it goes for good once the others have left, too
-            stay=tuple(other for other in found.others if other != requestor.id),
-        )
-    )

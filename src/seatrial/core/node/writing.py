@@ -138,6 +138,7 @@ def open_phase(
         # not ours already is somebody else's, because ours is only ever set by this same write.
         is_cordon_ours=is_ours,
         closed_at=now if cordon else kept.closed_at,
+        boot_id=facts.boot_id if cordon else kept.boot_id,
         is_cordon_theirs=not is_ours and (kept.is_cordon_theirs or (is_restarting and facts.is_cordoned)),
         reason=reason or "",
         trouble="",
@@ -206,6 +207,7 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         trouble="",
         is_restart_only=False,
         closed_at=None,
+        boot_id="",
         taken=None,
         # Whoever accepts a loss and tries again measures the node anew.
         before=None if facts.is_loss_accepted else kept.before,

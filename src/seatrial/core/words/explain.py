@@ -72,6 +72,7 @@ FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; none was force-deleted",
     FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; no pod was force-deleted",
     FailureCode.MAINTENANCE_TIMEOUT: "the maintenance operator did not drain the node in time",
+    FailureCode.CORDON_LOST: "the node was uncordoned during its upgrade, and nobody cordoned it again",
     FailureCode.DRIVER_CRASH_LOOP: "a container of the driver pod keeps crashing",
     FailureCode.DRIVER_TIMEOUT: "the driver pod did not become Ready in time",
     FailureCode.OPERAND_TIMEOUT: "an operand of the node did not become Ready in time",

@@ -66,6 +66,7 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     saving: bool = False
     before: models.Offer | None = None
     closed_at: str = ""
+    boot_id: str = ""
     lost_driver: bool = False
     reopened: int = 0
     paused: dict[str, str] = {}
@@ -123,6 +124,7 @@ def _read_record(annotation: str) -> NodeRecord:
         is_saving=read.saving,
         before=read_offer(read.before) if read.before is not None else None,
         closed_at=instant_of(read.closed_at) if read.closed_at else None,
+        boot_id=read.boot_id,
         has_lost_driver=read.lost_driver,
         reopened_count=read.reopened,
         paused=tuple(read.paused.items()),
@@ -171,6 +173,7 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         saving=record.is_saving,
         before=offer_of(record.before) if record.before is not None else None,
         closed_at=text_of(record.closed_at) if record.closed_at is not None else "",
+        boot_id=record.boot_id,
         lost_driver=record.has_lost_driver,
         reopened=record.reopened_count,
         paused=dict(record.paused),

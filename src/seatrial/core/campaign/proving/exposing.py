@@ -3,6 +3,7 @@
     a stretch with data of every canary    waits, and is evidence once the next round of gates has passed
     no data                                no evidence, and the hold says why
     errors that rise                       counted against the expected rate and the controls; too many end the campaign
+    memory that fails                      one uncorrectable error ends the bake: what its GPU shows is no evidence
 
 Law of this file: where somebody watches, only time with data counts, and never more of it than the clock would have
 counted. A stretch is written down when it is long enough, tells of an event or completes what is asked: a write every
@@ -20,10 +21,9 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging import rare
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence, exposed_of, watched
-from seatrial.core.judging.findings import RareFinding
 from seatrial.core.judging.together import judged
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.model.gates.exposed import Exposed, Stretch, Watch
+from seatrial.core.model.gates.exposed import Exposed, Rare, Stretch, Watch
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
@@ -120,11 +120,23 @@ def why_failed(exposed: Exposed | None) -> str:
     if exposed is None:
         return ""
     found = judged(Evidence(exposed=exposed), Asked()).rare
-    return "; ".join(_told(each, exposed) for each in found if each.verdict is GateVerdict.FAILED)
+    return "; ".join(_rose(each.counted, exposed) for each in found if each.verdict is GateVerdict.FAILED)
 
 
-def _told(found: RareFinding, exposed: Exposed) -> str:
-    counted = found.counted
+def why_faulty(record: CampaignRecord) -> str:
+    """Why a canary is no witness any more: the memory of its GPUs fails. That says nothing about the version.
+
+    Where the nodes beside it have such errors as well, the room has a bad day, and the rate decides.
+    """
+    exposed = record.exposed
+    if exposed is None or record.phase is not RolloutPhase.BAKING:
+        return ""
+    found = (each for each in exposed.rare if each.name in rare.DEFECTS and each.events and not each.control_events)
+    told = "; ".join(_rose(each, exposed) for each in found)
+    return f"{told}: check the GPU, not the version, and start again with another canary" if told else ""
+
+
+def _rose(counted: Rare, exposed: Exposed) -> str:
     nodes = a_few(sorted(each.node for each in exposed.canaries))
     times = "once" if counted.events == 1 else f"{counted.events} times"
     expected = rare.expected(counted) * counted.watched_hours

@@ -222,6 +222,8 @@ class NodeRecord:
     """What the node offered when we cordoned it."""
     closed_at: Instant | None = None
     """When this attempt last cordoned it, or found it cordoned; None where somebody else did that for us."""
+    boot_id: str = ""
+    """The boot of the machine in which this attempt cordoned it; after a reboot a driver manager may have opened it."""
     has_lost_driver: bool = False
     """The driver it ran was taken away, in this attempt or one that failed, and none is proven since."""
     reopened_count: int = 0

@@ -22,13 +22,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Lack
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
 from seatrial.core.movers.dra import settled
 from seatrial.core.movers.dra.values import DraSeen, Sighted, Stand, Standing, Why
 from seatrial.core.node import fresh
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import is_under_way
 
 _OF_LACK: Final = {

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.budget import capacity
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, Lack, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, Switch, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import by
@@ -29,7 +29,6 @@ from seatrial.core.movers.pace.ways import STATE_LABEL
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
-from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.node.progress import Progress, is_out_of_reach, wants
 from seatrial.core.node.readiness import why_doubted
@@ -104,6 +103,10 @@ class Nvidia(Drivers):
     def why_unclear(self, node: NodeSeen) -> Hold | None:
         return None
 
+    def _why_stuck(self, view: View, member: NodeSeen) -> HoldCode | None:
+        down = _why_down(member.facts)
+        return down.hold.code if down is not None and down.hold is not None else super()._why_stuck(view, member)
+
     # a node, in one pass
 
     def may_step(self, node: NodeSeen, *, is_open: bool) -> bool:
@@ -121,7 +124,7 @@ class Nvidia(Drivers):
         if why_not is not None and (is_done or is_waiting):
             return Step(hold=why_not)
         if is_done:
-            return NOTHING
+            return _why_down(node.facts) or NOTHING
         if is_waiting and not wants(node.facts, goal):
             return misled(node, goal)
         attempt = orders.admitted.get(node.name)
@@ -170,6 +173,14 @@ class Nvidia(Drivers):
     def would_begin(self, facts: NodeFacts) -> bool:
         """It finds something to do there, as things are published now."""
         return not (facts.is_in_sync and facts.nvidia_state in ("", NodePhase.UPGRADE_DONE.value))
+
+
+def _why_down(facts: NodeFacts) -> Step | None:
+    """That a node called done runs the wanted driver and is without it: NVIDIA's controller does not look again."""
+    is_called_done = facts.nvidia_state == NodePhase.UPGRADE_DONE.value
+    if not is_called_done or not facts.is_driver_in_sync or facts.driver is None or facts.driver.is_ready:
+        return None
+    return Step(hold=hold(facts.name, HoldCode.DRIVER_NOT_READY, told(facts)))
 
 
 def _standing(node: NodeSeen, version: str) -> Progress:
