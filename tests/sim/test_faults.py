@@ -297,6 +297,24 @@ def test_streams_lag_each_by_itself_and_no_object_goes_back() -> None:
     assert {(True, False), (False, True)} & mixed, "one stream was seen before the other"
 
 
+def test_a_node_that_is_deleted_is_seen_as_it_was_until_its_stream_says_so() -> None:
+    world, seat = a_seat()
+    seat.view.fall_silent(Stream.NODES, until=100.0, heard_at=seat.now())
+    world.remove("n1")
+    seat.view.list_anew(Stream.PODS, until=50.0, missing=[])
+    world.tick_to(60.0)
+    assert set(looked(seat).nodes) == {"n1", "n2"}
+    world.tick_to(100.0)
+    assert set(looked(seat).nodes) == {"n2"}
+
+
+def test_what_daemon_sets_want_is_seen_for_each_owner_by_itself() -> None:
+    world, seat = a_seat()
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, owner="a100", wanted=OLD)))
+    wanted = {name: node.facts.wanted for name, node in looked(seat).nodes.items()}
+    assert wanted == {"n1": OLD, "n2": NEW}
+
+
 def test_a_clock_that_jumps_is_ours_alone() -> None:
     world, seat = a_seat()
     seat.step_clock(100.0)

@@ -18,6 +18,7 @@ from seatrial.core.model.policy import Drain, Eviction, JobWait
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.work import PodBudget, WorkSeen
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.node.phases import FailureCode
@@ -247,6 +248,31 @@ def test_budgets_hold_in_a_drain_too() -> None:
     intent = an_intent(unavailable_max=1, drain=Drain(is_enabled=True))
     world, _ = run_one(intent, Fate(is_eviction_blocked=True), gpu_pod_count=1)
     assert ending(world) == (NodePhase.UPGRADE_FAILED, FailureCode.DRAIN_TIMEOUT)
+
+
+def test_a_disruption_budget_lets_go_as_many_pods_as_it_allows_and_no_more() -> None:
+    replicas = tuple(
+        a_user(name=f"web-{each}", uid=f"web-{each}", labels=(("app", "web"),), is_running=True) for each in "ab"
+    )
+    world = World([new_node("n1", running=OLD, wanted=NEW, pods=replicas)], SMALL)
+    budget = PodBudget(namespace="jobs", name="web", selector=Selector.parse("app=web"), allowed=1)
+    world.work = WorkSeen(budgets=(budget,))
+    asked = EvictPods(node="n1", attempt=1, pods=replicas)
+    first, again = world.execute(asked), world.execute(asked)
+    assert [[uid for uid, _ in each.blocked] for each in (first, again)] == [["web-b"], ["web-b"]]
+    assert [pod.is_terminating for pod in world.nodes["n1"].facts.pods] == [True, False]
+    world.work = WorkSeen(budgets=(budget,))
+    assert world.execute(asked).result is Result.DONE
+
+
+def test_a_node_that_is_deleted_is_gone_with_whatever_was_in_store_for_it() -> None:
+    world, seen = World(some_nodes(2), WIDE), []
+    world.watchers.append(lambda before, after: seen.append((before.name, after.facts.is_ready, after.facts.pods)))
+    world.at(1.0, lambda it: it.remove("n1"))
+    world.at(2.0, lambda it: it.befall("n1", lambda fate: replace(fate, is_pod_stuck=True)))
+    run(world)
+    assert phases(world) == {"n2": NodePhase.UPGRADE_DONE}
+    assert ("n1", False, ()) in seen
 
 
 def test_a_restart_that_changes_nothing_leaves_every_user_where_it_is() -> None:

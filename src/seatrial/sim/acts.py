@@ -25,7 +25,8 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import Maintenance, NodeSeen
 from seatrial.core.model.seen.operands import Operand, OperandPod
-from seatrial.core.model.seen.pods import DraPlugin, DriverPod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, ValidatorPod
+from seatrial.core.model.seen.work import PodBudget
 from seatrial.sim import operand_pods
 from seatrial.sim.nodes import HEALTHY, Fate, next_of, touched
 
@@ -39,6 +40,7 @@ class Refused:
 
 
 UNSAVED: Final = Refused(is_stale=False, why="the work is not saved yet")
+OVER_BUDGET: Final = Refused(is_stale=False, why="Cannot evict pod as it would violate the pod's disruption budget.")
 
 
 def apply(node: NodeSeen, act: NodeAct, fate: Fate = HEALTHY) -> NodeSeen | Refused:
@@ -84,6 +86,20 @@ def mirrored(node: NodeSeen) -> NodeSeen:
     """The node after a write of ours where no GPU Operator runs: its phase stands under NVIDIA's own key, too."""
     state = node.record.phase.value if node.record is not None else ""
     return replace(node, facts=replace(node.facts, nvidia_state=state))
+
+
+def within_budgets(
+    node: NodeSeen, act: EvictPods, budgets: tuple[PodBudget, ...]
+) -> tuple[tuple[Pod, ...], tuple[PodBudget, ...]]:
+    """The pods that their PodDisruptionBudgets let go, asked one after the other, and what the budgets still allow."""
+    going = []
+    ready = {pod.uid for pod in node.facts.pods if pod.is_running and not pod.is_terminating}
+    for pod in act.pods:
+        over = [each for each in budgets if pod.uid in ready and each.covers(pod.namespace, pod.labels)]
+        if all(each.allowed > 0 for each in over):
+            going.append(pod)
+            budgets = tuple(replace(each, allowed=each.allowed - 1) if each in over else each for each in budgets)
+    return tuple(going), budgets
 
 
 def _evict(node: NodeSeen, uids: set[str], fate: Fate) -> NodeSeen | Refused:

@@ -31,7 +31,7 @@ from seatrial.core.model.seen.work import WorkSeen
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import driver_pods, merging, neighbours, operand_pods, releases, upgrade_controller
 from seatrial.sim import outside as outer
-from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
+from seatrial.sim.acts import OVER_BUDGET, UNSAVED, Refused, apply, mirrored, within_budgets
 from seatrial.sim.merging import MERGED
 from seatrial.sim.monitoring import Monitoring
 from seatrial.sim.nodes import HEALTHY, Fate
@@ -177,6 +177,13 @@ class World:
         self._fates.pop(name, None)
         self._schedule_reactions(name)
 
+    def remove(self, name: str) -> None:
+        """Delete a node, and with it whatever runs there; watchers see it NotReady and empty."""
+        node = self.nodes.pop(name)
+        self._idle_since.pop(name, None)
+        for watcher in self.watchers:
+            watcher(node, replace(node, facts=replace(node.facts, is_ready=False, pods=())))
+
     def delete(self) -> None:
         """Delete the rollout: it goes at once, or when our finalizer does."""
         self.is_deleting = True
@@ -272,6 +279,8 @@ class World:
         if node is None:
             return Outcome(action=action, result=Result.STALE, detail="no such node")
         fate = self._fate_of_act(action) if isinstance(action, NodeAct) else HEALTHY
+        if isinstance(action, EvictPods):
+            return self._evict(node, action, fate)
         answer = outer.mark(node, action) if isinstance(action, MarkNode) else apply(node, action, fate)
         if isinstance(answer, Refused):
             return _turned_down(action, answer)
@@ -279,6 +288,19 @@ class World:
             answer = mirrored(answer)
         self._set(answer)
         return Outcome(action=action, result=Result.DONE)
+
+    def _evict(self, node: NodeSeen, action: EvictPods, fate: Fate) -> Outcome:
+        """Ask pods to leave, one after the other, as long as the PodDisruptionBudgets over them allow it."""
+        going, left = within_budgets(node, action, self.work.budgets)
+        answer = apply(node, replace(action, pods=going), fate)
+        if isinstance(answer, Refused):
+            return _turned_down(action, answer)
+        self.work = replace(self.work, budgets=left)
+        self._set(answer)
+        blocked = tuple((pod.uid, OVER_BUDGET.why) for pod in action.pods if pod not in going)
+        if not blocked:
+            return Outcome(action=action, result=Result.DONE)
+        return Outcome(action=action, result=Result.BLOCKED, detail=OVER_BUDGET.why, blocked=blocked)
 
     def _fate_of_act(self, action: NodeAct) -> Fate:
         """What is in store for the node of an act; whoever asks a webhook hears of it only when the work is saved."""
@@ -347,7 +369,7 @@ class World:
 
     def _remove(self, name: str, since: Instant) -> None:
         if self._idle_since.get(name) == since:
-            del self.nodes[name], self._idle_since[name]
+            self.remove(name)
 
     def _set_outside(self, outside: Outside) -> None:
         self.outside = outside
@@ -419,7 +441,9 @@ class World:
         return delay.seconds + self._chance.random() * delay.jitter_seconds
 
     def _schedule_reactions(self, name: str) -> None:
-        node = self.nodes[name]
+        node = self.nodes.get(name)
+        if node is None:
+            return  # what is in store for it comes too late
         fate = self._fate(name)
         for what, reaction in REACTIONS.items():
             if not node.facts.is_ready and what not in OPERATORS_OWN:

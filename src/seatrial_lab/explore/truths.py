@@ -27,7 +27,7 @@ def why_overspent(
     Nodes that others made unavailable are `external`: what nobody had seen yet cannot be held against us. With
     `around`, only the limits that this node counts for are looked at.
     """
-    for where, inside, limits in _scopes(nodes, intent):
+    for where, inside, limits in scopes(nodes, intent):
         if not around or any(node.name == around for node in inside):
             why = _why_overspent_in(where, inside, limits, external)
             if why is not None:
@@ -35,7 +35,7 @@ def why_overspent(
     return None
 
 
-def _scopes(nodes: tuple[NodeSeen, ...], intent: Intent) -> Iterator[tuple[str, tuple[NodeSeen, ...], Limits]]:
+def scopes(nodes: tuple[NodeSeen, ...], intent: Intent) -> Iterator[tuple[str, tuple[NodeSeen, ...], Limits]]:
     """Every set of nodes with limits: the fleet, pools, domains. Worked out anew, so that core's own cannot mislead."""
     yield "", nodes, intent.limits
     for owner, policy in intent.pools.items():

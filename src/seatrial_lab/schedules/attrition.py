@@ -22,7 +22,7 @@ from seatrial.core.actions.on_nodes import Cordon, EvictPods, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.attrition import clock
 from seatrial.core.budget.idle import idle_budget
-from seatrial.core.budget.losses import gpu_count
+from seatrial.core.budget.losses import gpu_count, workers
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import windows
@@ -120,7 +120,7 @@ class AttritionJudge(Judge):
         return self.world.rollout.campaign or CampaignRecord()
 
     def on_change(self, before: NodeSeen, after: NodeSeen) -> None:
-        left = gpus_of(before.facts.gpu_pods) - gpus_of(after.facts.gpu_pods)
+        left = gpus_of(workers(before)) - gpus_of(workers(after))
         if left > 0:
             self.freed.append((self.world.time, left))
         Judge.on_change(self, before, after)  # a slotted dataclass is another class than the one that super() knows
@@ -169,8 +169,10 @@ class AttritionJudge(Judge):
         """GPUs that truly stand idle because of us, by a ledger."""
         found = 0
         for each in ledger:
-            node = self.world.nodes[each.node]
-            found += max(0, gpu_count(node) - gpus_of(node.facts.gpu_pods)) if each.is_ahead else gpu_count(node)
+            node = self.world.nodes.get(each.node)
+            if node is None or node.name in self.theirs:
+                continue  # who is closed by others stands idle for them
+            found += max(0, gpu_count(node) - gpus_of(workers(node))) if each.is_ahead else gpu_count(node)
         return found
 
     def _idle_max(self, intent: Intent) -> int:
@@ -183,20 +185,36 @@ class AttritionJudge(Judge):
 
     def look(self) -> None:
         """Whether something lasts that must not, once the storm is over."""
-        world, record, intent = self.world, self.record, self.world.intent
-        campaign, way = intent.campaign, intent.attrition
-        if campaign is None or way is None:
-            return
-        runs = self.is_calm and not intent.is_paused and clock.is_running(record, campaign.openings, world.time)
+        self.look_at_idle()
+        self.look_at_deadline()
+
+    def _runs(self) -> bool:
+        """Whether time counts, and nothing befalls anybody any more."""
+        campaign = self.world.intent.campaign
+        openings = campaign.openings if campaign is not None else None
+        is_running = clock.is_running(self.record, openings, self.world.time)
+        return self.is_calm and not self.world.intent.is_paused and is_running
+
+    def look_at_idle(self) -> None:
+        """Whether more stands idle than may, for so long that it should have been given back."""
+        world, intent = self.world, self.world.intent
         ahead = [each for each in world.rollout.admitted if each.is_ahead]
-        is_over = runs and self.idle(world.rollout.admitted) > self._idle_max(intent) and self.idle(tuple(ahead)) > 0
+        is_over = (
+            self._runs() and self.idle(world.rollout.admitted) > self._idle_max(intent) and self.idle(tuple(ahead)) > 0
+        )
         self.over_since = (self.over_since or world.time) if is_over else None
         if self.over_since is not None and world.time > self.over_since + SEEN_SECONDS:
             self.find(f"more GPUs stand idle than may for {world.time - self.over_since:.0f} s")
+
+    def look_at_deadline(self) -> None:
+        """Whether waves are not through long after the deadline."""
+        world, record = self.world, self.record
+        campaign, way = world.intent.campaign, world.intent.attrition
+        if campaign is None or way is None:
+            return
         spent = clock.spent(record, campaign.openings, world.time)
-        is_late = (
-            runs and record.phase is RolloutPhase.WAVING and spent > way.deadline_seconds and not self._is_excused()
-        )
+        is_late = self._runs() and record.phase is RolloutPhase.WAVING and spent > way.deadline_seconds
+        is_late = is_late and not self._is_excused()
         self.late_since = (self.late_since or world.time) if is_late else None
         if self.late_since is not None and world.time > self.late_since + GRACE_SECONDS:
             self.find(f"the deadline was {(spent - way.deadline_seconds) / HOUR:.1f} h ago, and waves are not through")

@@ -11,6 +11,7 @@ Law of this file: it plays users and their scheduler, and knows nothing of rollo
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,8 @@ from seatrial.core.model.seen.gangs import gpus_of
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import Pod
-from seatrial.core.model.seen.work import WorkSeen, counted
+from seatrial.core.model.seen.work import PodBudget, WorkSeen, counted
+from seatrial.core.model.selectors import Selector
 from seatrial.sim.world import World
 
 HOUR: Final = 3600.0
@@ -47,6 +49,8 @@ class Wish:
     """Whether it saves when asked."""
     limit_seconds: float | None = None
     """When it would be ended, where it says so."""
+    service: str = ""
+    """The service that it is a replica of: it never ends by itself."""
 
 
 def draw_wishes(chance: random.Random, node_count: int, longest: float) -> list[Wish]:
@@ -71,6 +75,16 @@ def draw_wishes(chance: random.Random, node_count: int, longest: float) -> list[
     return wishes
 
 
+def draw_services(chance: random.Random, node_count: int) -> list[Wish]:
+    """Replicas of a service or two, as many as half of the nodes at most."""
+    return [
+        Wish(name=f"{service}-{number}", node_count=1, gpus=gpus, seconds=float("inf"), service=service)
+        for service in ("web", "chat")[: chance.choice((0, 1, 1, 2))]
+        for gpus in (chance.choice((1, 2, 4)),)
+        for number in range(chance.randint(2, max(2, node_count // 2)))
+    ]
+
+
 class Users:
     """Everybody who wants GPUs of a world, and the scheduler that serves them."""
 
@@ -82,6 +96,9 @@ class Users:
         self._run_count = 0
         self._is_due = False
         self.restarts: dict[str, int] = {}
+        services = Counter(wish.service for wish in wishes if wish.service)
+        self._needed = {service: count - 1 for service, count in services.items()}
+        """By service: the replicas that its PodDisruptionBudget wants to be ready."""
         self.place(since=-HOUR)
         world.watchers.append(self._on_change)
 
@@ -102,7 +119,8 @@ class Users:
         run, uids = f"{wish.name}.{self._run_count}", {}
         job = PodJob(
             gang=f"jobs/job/{wish.name}",
-            line=f"jobs/{wish.name}",
+            line=f"jobs/{wish.service or wish.name}",
+            replica_of=f"jobs/{wish.service}" if wish.service else "",
             started_at=started_at,
             limit_seconds=wish.limit_seconds,
             saved_at=started_at if wish.saves_seconds else None,
@@ -114,6 +132,7 @@ class Users:
                 uid=f"{run}-{name}-0",
                 gpu=GpuUse.RESOURCE,
                 gpu_count=wish.gpus,
+                labels=(("app", wish.service),) if wish.service else (),
                 is_running=True,
                 offers_checkpoint=wish.is_asked,
                 job=job,
@@ -121,13 +140,28 @@ class Users:
             uids[name] = pod.uid
             self._world.change(name, partial(with_pod, pod=pod))
         self._running[run] = (wish, uids)
-        self._world.at(self._world.time + wish.seconds, lambda _: self._end(run))
+        if not wish.service:
+            self._world.at(self._world.time + wish.seconds, lambda _: self._end(run))
         if wish.saves_seconds:
             self._world.at(self._world.time + wish.saves_seconds, lambda _: self._save(run))
 
     def _tell(self) -> None:
         waiting = counted(wish.gpus for wish in self._waiting for _ in range(wish.node_count))
-        self._world.work = WorkSeen(waiting=waiting)
+        self._world.work = WorkSeen(waiting=waiting, budgets=self._budgets())
+
+    def _budgets(self) -> tuple[PodBudget, ...]:
+        """What each service can spare now."""
+        pods = (pod for node in self._world.nodes.values() if node.facts.is_ready for pod in node.facts.pods)
+        ready = Counter(dict(pod.labels).get("app") for pod in pods if pod.is_running and not pod.is_terminating)
+        return tuple(
+            PodBudget(
+                namespace="jobs",
+                name=service,
+                selector=Selector.parse(f"app={service}"),
+                allowed=max(0, ready[service] - needed),
+            )
+            for service, needed in sorted(self._needed.items())
+        )
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -156,6 +190,8 @@ class Users:
             lost = [run for run, (_, uids) in self._running.items() if uids.get(after.name, "") not in {"", *there}]
             for run in lost:
                 self._restart(run, after.name)
+        if self._needed and before.facts.is_ready is not after.facts.is_ready:
+            self._tell()
         if self._waiting and not self._is_due and _free(after):
             self._is_due = True
             self._world.at(self._world.time + PLACED_SECONDS, lambda _: self.place())

@@ -45,6 +45,8 @@ from seatrial_lab.schedules.schedules import Begin, Ending
 NODE_COUNT: Final = 12
 HOUR: Final = 3600.0
 FAILED: Final = NodePhase.UPGRADE_FAILED.value
+PEOPLE: Final = "kubectl"
+"""Who writes resources by hand, over everybody's head."""
 
 
 def run_delegated(seed: int, begin: Begin, *, node_count: int = NODE_COUNT) -> Ending:
@@ -131,15 +133,18 @@ class DelegatedJudge(Judge):
         return letting_in.is_going_back(self._record)
 
     def _why_not_started(self, node: NodeSeen) -> str | None:
+        if any(carrier.writer == PEOPLE for carrier in self.world.outside.operator.carriers):
+            return None  # what somebody else publishes, it brings to whoever it may
         if node.name not in {admission.node for admission in self.world.rollout.admitted}:
             return f"{node.name} is started, and the ledger does not name it"
         at_work = [each for each in self.world.nodes.values() if each.facts.nvidia_state in upgrade_controller.PLAYED]
-        limit = max(intent.limits.parallel_max for intent in self._intents())
+        limit = max(intent.limits.parallel_max or len(self.world.nodes) for intent in self._intents())
         return f"{len(at_work)} nodes under way at a limit of {limit}" if len(at_work) > limit else None
 
     def _why_too_many(self) -> str | None:
         failed = [each.name for each in self.world.nodes.values() if each.facts.nvidia_state == FAILED]
-        limit = self.world.intent.failed_max + max(intent.limits.parallel_max for intent in self._intents())
+        at_once = max(intent.limits.parallel_max or len(self.world.nodes) for intent in self._intents())
+        limit = self.world.intent.failed_max + at_once
         return f"{len(failed)} nodes have failed, and at most {limit} could" if len(failed) > limit else None
 
     def _intents(self) -> list[Intent]:

@@ -109,14 +109,19 @@ class Listing:
 
     nodes: Mapping[str, NodeSeen]
     rollout: RolloutRecord
-    wanted: DriverRevision | None
+    wanted: Mapping[str, DriverRevision | None]
+    """By the owner of a node's driver: what its DaemonSet wants."""
     outside: Outside
 
     @classmethod
     def of(cls, world: World) -> Listing:
         """As it is now."""
-        wanted = next((node.facts.wanted for node in world.nodes.values()), None)
-        return cls(nodes=dict(world.nodes), rollout=world.rollout, wanted=wanted, outside=world.outside)
+        return cls(nodes=dict(world.nodes), rollout=world.rollout, wanted=wanted_by_owner(world), outside=world.outside)
+
+
+def wanted_by_owner(world: World) -> dict[str, DriverRevision | None]:
+    """What the DaemonSets of each owner want."""
+    return {node.facts.owner: node.facts.wanted for node in world.nodes.values()}
 
 
 class WatchCache:
@@ -169,9 +174,12 @@ class WatchCache:
             for name, node in world.nodes.items():
                 if seen.get(name) is not node and self._is_due(stream, name, time, weather):
                     seen[name] = node
+            for name in sorted(seen.keys() - world.nodes.keys()) if stream is Stream.NODES else ():
+                if self._is_due(stream, name, time, weather):
+                    del seen[name]
         if self._hears(Stream.PODS):
             self._work = world.work
-        wanted = next((node.facts.wanted for node in world.nodes.values()), None)
+        wanted = wanted_by_owner(world)
         if wanted == self._wanted:
             self._due.pop((Stream.DRIVERS, ""), None)  # changed and changed back before anybody saw it
         elif self._hears(Stream.DRIVERS) and self._is_due(Stream.DRIVERS, "", time, weather):
@@ -216,7 +224,9 @@ class WatchCache:
     def _read(self, stream: Stream, world: World) -> None:
         """A stream has been listed to its end."""
         if stream in self._seen:
-            self._seen[stream] = dict(world.nodes)
+            # What was on a node that is gone is shown as long as the node is.
+            before = {} if stream is Stream.NODES else self._seen[stream]
+            self._seen[stream] = {**before, **world.nodes}
         elif stream is Stream.DRIVERS:
             self._wanted, self._outside = Listing.of(world).wanted, world.outside
         else:
@@ -225,16 +235,17 @@ class WatchCache:
     def _join(self, name: str) -> NodeSeen:
         node, pods, claims = (self._seen[stream][name] for stream in self._seen)
         is_hidden = name in self._unlisted.get(Stream.PODS, (0.0, frozenset()))[1]
-        if node is pods and node is claims and not is_hidden and node.facts.wanted == self._wanted:
+        wanted = self._wanted.get(node.facts.owner)
+        if node is pods and node is claims and not is_hidden and node.facts.wanted == wanted:
             return node
         # The same parts give the same object, so that whoever compares by identity sees that nothing changed.
-        key = (node, pods, claims, self._wanted, is_hidden)
+        key = (node, pods, claims, wanted, is_hidden)
         known = self._joined.get(name)
         if known is not None and all(one is other for one, other in zip(known[0], key, strict=True)):
             return known[1]
         facts = replace(
             node.facts,
-            wanted=self._wanted,
+            wanted=wanted,
             driver=None if is_hidden else pods.facts.driver,
             validator=None if is_hidden else pods.facts.validator,
             dra=None if is_hidden else pods.facts.dra,

@@ -6,7 +6,7 @@ Law of this file: it never looks at what the controller believes. Tests: tests/s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.actions.action import Action
@@ -53,6 +53,8 @@ class Judge:
     """Nodes that others put into a state we would not: rebooted, or uncordoned on the way. Since when; it counts until
     everybody has seen it and their driver is up."""
     down_since: dict[str, Instant] = field(default_factory=dict)
+    gone: dict[str, tuple[Instant, NodeSeen]] = field(default_factory=dict)
+    """Nodes that were deleted, and when: until everybody has seen that, limits are shares of all of them."""
     former: list[tuple[Instant, Intent]] = field(default_factory=list)
     """Intents that were in force, and until when they may still be acted on."""
     broken: str | None = None
@@ -67,6 +69,11 @@ class Judge:
         if before is after:
             return
         name, driver = after.name, after.facts.driver
+        if name not in self.world.nodes:
+            facts = replace(before.facts, is_cordoned=False, is_ready=True, nvidia_state="")
+            self.gone[name] = self.world.time, NodeSeen(facts=facts)
+            self.theirs.discard(name)
+            return
         if after.facts.is_unavailable:
             self.down_since.setdefault(name, self.world.time)
         else:
@@ -110,7 +117,9 @@ class Judge:
             self.broken = why
 
     def _why_overspent(self, name: str, *, is_taking: bool) -> str | None:
-        nodes, time = tuple(self.world.nodes.values()), self.world.time
+        time = self.world.time
+        gone = (node for at, node in self.gone.values() if time < at + SEEN_SECONDS)
+        nodes = (*self.world.nodes.values(), *gone)
         external = frozenset(node.name for node in nodes if not is_taking or self._is_news(node))
         intents = [self.world.intent, *(intent for until, intent in self.former if time < until)]
         whys = [why_overspent(nodes, intent, external, around=name) for intent in intents]

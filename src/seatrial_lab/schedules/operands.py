@@ -93,14 +93,7 @@ class OperandPlay(Play):
 
     def _draw(self, chance: random.Random, node_count: int) -> tuple[World, dict[str, list[str]]]:
         nodes, fates = draw_fleet(chance, node_count, self._badness)
-        self._moved = chance.choice(
-            [
-                tuple(BEFORE),
-                (Operand.TOOLKIT, Operand.VALIDATOR),
-                (Operand.EXPORTER,),
-                (Operand.EXPORTER, Operand.DRA_PLUGIN),
-            ]
-        )
+        self._moved = chance.choice(MOVED)
         self._has_new_driver = chance.random() < 0.4
         for node in nodes:
             drawn = [

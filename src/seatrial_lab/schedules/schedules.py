@@ -207,6 +207,8 @@ class Play:
                 self._end_life(life)
                 continue
             report = self._look(life)
+            if report.decision is not None and self._is_over(report.decision):
+                return report.decision
         raise Unfit(f"no rest after {PASSES_MAX} passes: {report.decision.holds if report and report.decision else ''}")
 
     def _due(self, life: _Life) -> Instant | None:
@@ -235,6 +237,10 @@ class Play:
         self._is_idle = report.decision is not None and is_idle(report.decision)
         self._on_looked()
         return report
+
+    def _is_over(self, _decision: Decision, /) -> bool:
+        """Whether enough was seen of a world that never comes to rest by itself."""
+        return False
 
     def _on_looked(self) -> None:
         """Somebody has made a pass; what must not last is looked for here."""
@@ -291,6 +297,8 @@ class Play:
         begin, end = self._happening(what, name)
 
         def begins() -> None:
+            if name not in self.world.nodes:
+                return
             self._note(lambda: f"{name}: {what} for {seconds:.0f} s")
             begin()
             if end is not None:
@@ -342,6 +350,8 @@ class Play:
                 raise KeyError(what)
 
     def _touch(self, name: str, **changes: Any) -> None:
+        if name not in self.world.nodes:
+            return
         self.world.change(name, lambda node: replace(node, facts=replace(node.facts, **changes)))
 
     def _fall_silent(self, name: str) -> None:
@@ -351,6 +361,8 @@ class Play:
         self._touch(name, is_ready=True, ready_at=self.world.time)
 
     def _reboot(self, name: str) -> None:
+        if name not in self.world.nodes:
+            return
         self.judge.shaken[name] = self.world.time
         self.world.change(name, lambda node: replace(node, facts=rebooted(node.facts, self.world.time)))
 
