@@ -12,7 +12,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision, decide
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent
@@ -151,62 +151,6 @@ def test_the_last_evictions_begin_as_early_as_the_stricter_of_the_limits_on_node
         for limits in ({"parallel_max": 1}, {"unavailable_max": 1})
     }
     assert until == {NOW + 23 * HOUR - 5 * 360.0 - 900.0}
-
-
-# ── why the others are left open ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def held_alone(decision: Decision, name: str) -> Hold:
-    (found,) = (held for held in decision.holds if held.subject == name)
-    return found
-
-
-def test_a_node_with_more_gpus_than_may_stand_idle_is_never_closed_and_says_what_it_needs() -> None:
-    decision = decided(seen(node("n1", a_job("j", "n1")), node("n2", labels={COUNT_LABEL: "2"})), wish(idle=4))
-    assert ledger(decision) == {"n2": True}
-    told = held_alone(decision, "n1")
-    assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=4, gpus=8, part="the node")
-    assert explain.next_step(told) == "Set spec.limits.maxIdleGPUs of the rollout to 8 or more."
-
-
-def test_a_unit_with_more_gpus_than_may_stand_idle_is_never_closed() -> None:
-    nodes = [node(name, a_job(name, name), labels={"clique": "c1"}) for name in ("n1", "n2")]
-    decision = decided(seen(*nodes), wish(idle=8, domains=(Domain(label="clique", is_unit=True),)))
-    told = held_alone(decision, "n1")
-    assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=8, gpus=16, part="its unit (clique c1)")
-
-
-def test_a_closed_node_with_more_gpus_than_may_stand_idle_is_given_back_when_empty() -> None:
-    assert given_back(decided(seen(closed("n1"), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
-
-
-@pytest.mark.parametrize(
-    ("limits", "code"),
-    [
-        ({"parallel_max": 1, "idle": 24}, HoldCode.PARALLEL_LIMIT),
-        ({"unavailable_max": 1, "idle": 24}, HoldCode.UNAVAILABLE_LIMIT),
-        ({"idle": 8}, HoldCode.IDLE_GPU_LIMIT),
-    ],
-)
-def test_an_empty_node_that_a_limit_leaves_open_names_that_limit(limits: dict[str, Any], code: HoldCode) -> None:
-    decision = decided(seen(closed("n1"), node("n2"), node("n3"), admitted=ahead("n1")), wish(**limits))
-    assert codes(decision, "n2") == codes(decision, "n3") == {code}
-
-
-def test_a_node_that_the_share_closed_ahead_leaves_open_says_so() -> None:
-    nodes = (closed("n1", a_job("j", "n1")), node("n2", a_job("k", "n2")))
-    decision = decided(seen(*nodes, admitted=ahead("n1")), wish(attrition=Attrition(close_ahead=0.5)))
-    assert held_alone(decision, "n2") == hold("n2", HoldCode.CLOSE_AHEAD_LIMIT, limit=1, nodes="n1")
-
-
-def test_at_the_deadline_a_closed_node_that_finds_no_room_names_who_takes_it() -> None:
-    record = {"is_cordon_ours": True, "has_lost_driver": True}
-    failed = node("n9", phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
-    waits = closed("n1", a_job("j", "n1"))
-    admitted = (*ahead("n1"), Admission(node="n9", attempt=1))
-    late = replace(WAVING, waving_since=NOW - 30 * HOUR)
-    decision = decided(seen(failed, waits, admitted=admitted, record=late), wish(idle=8, failed_max=1))
-    assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
 
 
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,111 @@
+"""By attrition, why nodes wait: which limit leaves a node open, and what happens to closed ones outside windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
+from seatrial.core.budget.losses import COUNT_LABEL
+from seatrial.core.decide import Decision
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import Campaign
+from seatrial.core.model.intent import Domain
+from seatrial.core.model.policy import Attrition
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.words import explain
+from tests.builders import NOW
+from tests.core.test_attrition_books import (
+    ALL,
+    HOUR,
+    WAVING,
+    a_job,
+    ahead,
+    closed,
+    codes,
+    decided,
+    given_back,
+    ledger,
+    node,
+    seen,
+    wish,
+)
+
+# ── why the others are left open ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def held_alone(decision: Decision, name: str) -> Hold:
+    (found,) = (held for held in decision.holds if held.subject == name)
+    return found
+
+
+def test_a_node_with_more_gpus_than_may_stand_idle_is_never_closed_and_says_what_it_needs() -> None:
+    decision = decided(seen(node("n1", a_job("j", "n1")), node("n2", labels={COUNT_LABEL: "2"})), wish(idle=4))
+    assert ledger(decision) == {"n2": True}
+    told = held_alone(decision, "n1")
+    assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=4, gpus=8, part="the node")
+    assert explain.next_step(told) == "Set spec.limits.maxIdleGPUs of the rollout to 8 or more."
+
+
+def test_a_unit_with_more_gpus_than_may_stand_idle_is_never_closed() -> None:
+    nodes = [node(name, a_job(name, name), labels={"clique": "c1"}) for name in ("n1", "n2")]
+    decision = decided(seen(*nodes), wish(idle=8, domains=(Domain(label="clique", is_unit=True),)))
+    told = held_alone(decision, "n1")
+    assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=8, gpus=16, part="its unit (clique c1)")
+
+
+def test_a_closed_node_with_more_gpus_than_may_stand_idle_is_given_back_when_empty() -> None:
+    assert given_back(decided(seen(closed("n1"), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        ({"parallel_max": 1, "idle": 24}, HoldCode.PARALLEL_LIMIT),
+        ({"unavailable_max": 1, "idle": 24}, HoldCode.UNAVAILABLE_LIMIT),
+        ({"idle": 8}, HoldCode.IDLE_GPU_LIMIT),
+    ],
+)
+def test_an_empty_node_that_a_limit_leaves_open_names_that_limit(limits: dict[str, Any], code: HoldCode) -> None:
+    decision = decided(seen(closed("n1"), node("n2"), node("n3"), admitted=ahead("n1")), wish(**limits))
+    assert codes(decision, "n2") == codes(decision, "n3") == {code}
+
+
+def test_a_node_that_the_share_closed_ahead_leaves_open_says_so() -> None:
+    nodes = (closed("n1", a_job("j", "n1")), node("n2", a_job("k", "n2")))
+    decision = decided(seen(*nodes, admitted=ahead("n1")), wish(attrition=Attrition(close_ahead=0.5)))
+    assert held_alone(decision, "n2") == hold("n2", HoldCode.CLOSE_AHEAD_LIMIT, limit=1, nodes="n1")
+
+
+def test_at_the_deadline_a_closed_node_that_finds_no_room_names_who_takes_it() -> None:
+    record = {"is_cordon_ours": True, "has_lost_driver": True}
+    failed = node("n9", phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
+    waits = closed("n1", a_job("j", "n1"))
+    admitted = (*ahead("n1"), Admission(node="n9", attempt=1))
+    late = replace(WAVING, waving_since=NOW - 30 * HOUR)
+    decision = decided(seen(failed, waits, admitted=admitted, record=late), wish(idle=8, failed_max=1))
+    assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+
+
+# ── outside windows ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def outside_windows(*nodes: NodeSeen, admitted: tuple[Admission, ...]) -> Decision:
+    campaign = Campaign(waves=ALL, openings=((NOW + HOUR, NOW + 2 * HOUR),))
+    stopped = replace(WAVING, waving_since=0.0, waved_seconds=60.0)
+    return decided(seen(*nodes, admitted=admitted, record=stopped), replace(wish(), campaign=campaign))
+
+
+def test_a_closed_node_that_is_empty_outside_windows_is_upgraded_for_it_is_under_way() -> None:
+    assert ledger(outside_windows(closed("n1"), admitted=ahead("n1"))) == {"n1": False}
+    decision = outside_windows(closed("n1"), admitted=(Admission(node="n1", attempt=1),))
+    assert [act.node for act in decision.actions if isinstance(act, WriteNodeRecord)] == ["n1"]
+
+
+def test_a_closed_node_that_is_at_work_outside_windows_is_neither_evicted_nor_given_back() -> None:
+    decision = outside_windows(closed("n1", a_job("j", "n1")), admitted=ahead("n1"))
+    assert not any(isinstance(act, EvictPods | WriteNodeRecord) for act in decision.actions)
+    assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD}
