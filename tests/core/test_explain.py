@@ -470,6 +470,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         careful(by_hand=replace(FIRMWARE, is_one_way=True), publish=Via.NOBODY),
     ),
     HoldCode.CANARY_AT_WORK: (at(RolloutPhase.CANARY, waiting(canary_of="spring")), CAREFUL),
+    HoldCode.CANARY_STUCK: (at(RolloutPhase.CANARY, waiting(canary_of="spring", is_ready=False)), CAREFUL),
     HoldCode.CANARY_CLOSED: (
         at(
             RolloutPhase.GATING,

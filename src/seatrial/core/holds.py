@@ -97,6 +97,7 @@ class HoldCode(StrEnum):
     BY_HAND_BACK = "by-hand-back"
     NO_WAY_BACK_BY_HAND = "no-way-back-by-hand"
     CANARY_AT_WORK = "canary-at-work"
+    CANARY_STUCK = "canary-stuck"
     CANARY_CLOSED = "canary-closed"
     MEASURED_BEFORE = "measured-before"
     GATES_RUNNING = "gates-running"

@@ -186,7 +186,7 @@ def _move_canaries(view: View) -> Course:
     record = view.record
     gone = [name for name in record.canaries if name not in view.nodes]
     if gone:
-        return _replace_canaries(view, gone)
+        return _replace_canaries(view, gone, stragglers.instead(view, gone), "is gone")
     progress = {name: view.progress(name) for name in record.canaries}
     failed = [name for name, how in progress.items() if how is Progress.FAILED and not _is_retried(view, name)]
     if failed:
@@ -206,7 +206,15 @@ def _move_canaries(view: View) -> Course:
             unwell_since=0.0,
             setback="",
         )
-    waiting = _waits(view)
+    late, stuck = stragglers.stuck_canaries(view)
+    if found := stragglers.instead(view, late):
+        return _replace_canaries(view, late[: len(found)], found, "cannot start")
+    course = _start_canaries(view)
+    return course if stuck is None else replace(course, holds=(*course.holds, stuck))
+
+
+def _start_canaries(view: View) -> Course:
+    record, waiting = view.record, _waits(view)
     acts, holds = marks.prepare(view, _with_units(view, record.canaries))
     if waiting is None and not holds:
         before = comparing.step_baseline(view)  # who is kept out is marked by now: somebody else may publish meanwhile
@@ -231,18 +239,12 @@ def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
     return Course(record=start.record, acts=start.acts, open=start.ready, holds=(told, *start.holds))
 
 
-def _replace_canaries(view: View, gone: list[str]) -> Course:
-    """A canary that left the cluster takes its evidence with it; another node goes first in its place."""
-    left = tuple(name for name in view.record.canaries if name not in gone)
-    rest = {name: node for name, node in view.nodes.items() if name not in left}
-    # What is published is published: a node that another resource owns would need a step that is taken already.
-    same = {name: node for name, node in rest.items() if publishing.is_published(view, name)}
-    rest = same or rest
-    wanted = replace(view.campaign.canary, count=len(gone), nodes=())
-    found = canary.choose(rest, wanted)
+def _replace_canaries(view: View, lost: list[str], found: tuple[str, ...], why: str) -> Course:
+    """Canaries that are no more take their evidence with them; these nodes go first in their place."""
+    left = tuple(name for name in view.record.canaries if name not in lost)
     if not left and not found:
-        return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=len(gone), found=0, why=""),))
-    why = f"canary {', '.join(gone)} is gone" + (f"; {', '.join(found)} goes first instead" if found else "")
+        return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=len(lost), found=0, why=""),))
+    why = f"canary {', '.join(lost)} {why}" + (f"; {', '.join(found)} goes first instead" if found else "")
     canaries = tuple(sorted((*left, *found)))
     watched = (*(each for each in view.record.watched if each.node in left), *watching.begun(view, found))
     turn = Turn(phase=RolloutPhase.CANARY, at=view.now, why=why)

@@ -2,6 +2,7 @@
 
     no GPU to be seen     no driver will ever come there: such a member is in no wave, and is told
     NotReady, no driver   a wave waits for it as long as its upgrade might have taken, and is told; then it goes on
+    a canary that is so   likewise; then another node goes first, where one is fit for it
     marked skip           a person wants it left alone: nobody waits
     failed, and away      no more may be unavailable: nobody starts until somebody mends it, and that is told
 
@@ -12,8 +13,10 @@ after do not wait for it again. Tests: tests/core/test_stragglers.py
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from seatrial.core.budget import capacity
+from seatrial.core.campaign import canary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -52,6 +55,28 @@ def waited_for(view: View, found: Mapping[str, HoldCode]) -> Hold:
     """That members of a wave cannot start, and until when that keeps it open."""
     until = patience_until(view)
     return view.hold(HoldCode.MEMBERS_STUCK, nodes=named(found), until=until if until > view.now else None)
+
+
+def stuck_canaries(view: View) -> tuple[list[str], Hold | None]:
+    """The canaries that cannot start and have had their time, and that there are some; people may take their time.
+
+    A canary is chosen among nodes that are whole, and one may die between the choice and its start.
+    """
+    stuck = view.mover.why_stuck(view, view.record.canaries) if view.mover.is_automatic else {}
+    if not stuck:
+        return [], None
+    until = patience_until(view)
+    is_late = view.now >= until
+    held = view.hold(HoldCode.CANARY_STUCK, nodes=named(stuck), until=None if is_late else until)
+    return sorted(stuck) if is_late else [], held
+
+
+def instead(view: View, lost: list[str]) -> tuple[str, ...]:
+    """Who may go first in place of these canaries."""
+    rest = {name: node for name, node in view.nodes.items() if name not in view.record.canaries}
+    # What is published is published: a node that another resource owns would need a step that is taken already.
+    same = {name: node for name, node in rest.items() if publishing.is_published(view, name)}
+    return canary.choose(same or rest, replace(view.campaign.canary, count=len(lost), nodes=())) if lost else ()
 
 
 def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: Mapping[str, object]) -> Hold | None:

@@ -372,6 +372,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CANARY_AT_WORK: says(
         "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
     ),
+    HoldCode.CANARY_STUCK: says(
+        "the canary cannot start: {nodes}",
+        "Check it with `seatrial why NODE` and bring it back. After driverTimeoutSeconds and validationTimeoutSeconds "
+        "another node goes first in its place, once one is fit for it.",
+    ),
     HoldCode.CANARY_CLOSED: says(
         "the new driver is validated, and the node stays cordoned until {closed_text}",
         "Nothing to do: it is uncordoned then. See `seatrial status` for what the rollout waits for.",
