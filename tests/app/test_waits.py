@@ -202,3 +202,35 @@ def test_a_campaign_says_what_the_controller_wrote_and_nothing_is_worked_out_bes
     assert "gates-running (for 1 min, looks again or gives up within 1 min)" in text
     assert "n2 pod-restart-required, for 1 min 40 s: its driver starts" in text
     assert "as of 16 min 40 s ago, by the controller" in text
+
+
+# ── a broken promise ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+BREACH = Waiting(
+    code="promise-broken", why="it was about to break let_in", next_step="Report it.", nodes=("spring",), count=1
+)
+STOPPED = Summary(state="waiting", counts=(("upgrade-required", 3),), holds=(("promise-broken", 1),), waiting=(BREACH,))
+
+
+@pytest.mark.parametrize("name", ["n1", "n3"])
+def test_while_a_promise_is_about_to_be_broken_every_node_says_so_and_nothing_else(name: str) -> None:
+    assert answer(a_rollout(summary=STOPPED), name) == [
+        f"Answer    {name}: it was about to break let_in. Report it.",
+        "Said      12 s ago, by the controller",
+    ]
+
+
+def test_a_rollout_says_that_a_promise_is_about_to_be_broken(show: Show) -> None:
+    lines = why.describe_rollout(a_rollout(summary=STOPPED))
+    assert "Answer    spring: it was about to break let_in. Report it." in lines
+    assert "promise-broken" in show(a_rollout(summary=STOPPED))[1]
+
+
+def test_a_campaign_says_that_a_promise_is_about_to_be_broken() -> None:
+    told = Told(code="promise-broken", why="it was about to break let_in", next_step="Report it.")
+    summary = Summary(state="waiting", holds=(("promise-broken", 1),), told=(told,))
+    found = a_campaign(
+        RolloutPhase.PROMOTING, nodes=(builders.a_done_node("n1"), builders.a_node("n2")), summary=summary
+    )
+    assert "Answer    spring: it was about to break let_in. Report it." in why.describe_rollout(found)
+    assert "Answer    n2: it was about to break let_in. Report it." in answer(found, "n2")

@@ -261,6 +261,9 @@ def test_a_promise_about_to_be_broken_is_counted(watched: Watched) -> None:
     breach = Breach(promise="capacity", subject="n1", detail="too many")
     watched.take(a_pass(a_busy_fleet(), breaches=(breach, breach)))
     assert watched.about("seatrial_breaches_total") == {'seatrial_breaches_total{promise="capacity"}': 2}
+    assert watched.about("seatrial_broken_promises") == {'seatrial_broken_promises{promise="capacity"}': 2}
+    watched.take(a_pass(a_busy_fleet()))
+    assert watched.about("seatrial_broken_promises") == {}
 
 
 def test_a_pass_lasts_from_its_beginning_until_its_report_is_taken(watched: Watched) -> None:
@@ -294,7 +297,7 @@ def test_promtool_finds_nothing_to_complain_of(watched: Watched) -> None:
     watched.take(a_pass(before, at=NOW - 10), a_full_pass())
     families = list(text_string_to_metric_families(watched.metrics.page().decode()))
     assert [family.name for family in families if not family.samples] == []
-    assert len(families) == 6 + 14
+    assert len(families) == 6 + 15
     done = subprocess.run(
         [promtool.find_or_get(), "check", "metrics"], input=watched.metrics.page(), capture_output=True, check=False
     )

@@ -240,8 +240,16 @@ def by_request(**source: Any) -> Snapshot:
 HERE = Places(published=GitPlace(url="https://git.example/here", branch="main", path="gpu.yaml"))
 THERE = Places(published=GitPlace(url="https://git.example/there", branch="main", path="gpu.yaml"))
 
-OUTSIDE = {HoldCode.LEADERLESS: leaderless("spring", "seatrial-5d8f-x2", NOW - 45)}
-"""What no controller says of itself."""
+OUTSIDE = {
+    HoldCode.LEADERLESS: leaderless("spring", "seatrial-5d8f-x2", NOW - 45),
+    HoldCode.PROMISE_BROKEN: hold(
+        "spring",
+        HoldCode.PROMISE_BROKEN,
+        promises="hands_off at n1, the cordon of an admin is lifted",
+        acts="node/n1: uncordon",
+    ),
+}
+"""What no controller says of itself, or what no decision says."""
 SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.PAUSED: (a_snapshot(waiting()), an_intent(is_paused=True)),
     HoldCode.STALE_VIEW: (

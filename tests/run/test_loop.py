@@ -90,7 +90,7 @@ def test_a_pass_that_would_break_a_promise_is_recorded_too(monkeypatch: pytest.M
     monkeypatch.setattr(invariants, "broken", broken)
     world, pages = a_world(), Pages()
     run_once(world.ports(pages), Memory(0.0), Recorder(pages))
-    assert [kind for _, kind, _ in pages.entries] == ["pass", "breach"]
+    assert [kind for _, kind, _ in pages.entries] == ["pass", "breach", "act"]
 
 
 class Nowhere(World):
@@ -124,15 +124,19 @@ def broken(seen: Snapshot, _intent: Intent, _decision: object) -> tuple[Breach, 
     return (Breach(promise="capacity", subject="spring", detail="made up"),) if seen.nodes else ()
 
 
-def test_a_broken_promise_stops_the_pass_and_nothing_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_promise_stops_the_pass_and_the_rollout_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the rollout only its status for people is written."""
     monkeypatch.setattr(invariants, "broken", broken)
     world, pages = a_world(), Pages()
-    before = (dict(world.nodes), world.rollout)
+    before = (dict(world.nodes), world.rollout.admitted, world.rollout.campaign)
     report = run_once(world.ports(pages), Memory(0.0))
     assert report.breaches == (Breach(promise="capacity", subject="spring", detail="made up"),)
     assert report.wake_at == BREACH_SECONDS
-    assert pages.entries == [(0.0, "breach", {"promise": "capacity", "subject": "spring", "why": "made up"})]
-    assert ((dict(world.nodes), world.rollout), world.collect()) == (before, ())
+    assert pages.entries[0] == (0.0, "breach", {"promise": "capacity", "subject": "spring", "why": "made up"})
+    assert [fields["act"] for fields in pages.of("act")] == ["WriteRolloutRecord"]
+    assert (dict(world.nodes), world.rollout.admitted, world.rollout.campaign) == before
+    assert world.rollout.summary is not None
+    assert [each.code for each in world.rollout.summary.waiting] == [HoldCode.PROMISE_BROKEN]
 
 
 # ── many passes ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +199,7 @@ def test_broken_promises_are_told_once_a_second_at_most(monkeypatch: pytest.Monk
     reports: list[Report] = []
     ports = world.ports(Pages())
     asyncio.run(run_forever(ports, Memory(0.0), on_report=reports.append, is_over=lambda _: len(reports) > 3))
-    assert [report.at for report in reports] == [0.0, 30.0, 60.0, 90.0]
+    assert [report.at for report in reports] == [0.0, 0.0, 30.0, 60.0], "the second follows the write of the status"
     assert set(world.pauses) == {BREATH_SECONDS_MAX}
 
 

@@ -167,6 +167,9 @@ def together(waits: Waits, rollout: str) -> tuple[Waiting, ...]:
 
 def answers(waits: Waits, decision: Decision, name: str) -> tuple[Answer, ...]:
     """Why a node waits: by the controller's word, or worked out here."""
+    broken = tuple(each for each in (*waits.rollout, *waits.nodes) if each.code == HoldCode.PROMISE_BROKEN)
+    if broken:
+        return (Answer(told=broken[0], is_written=True),)  # what is worked out here is not what is done
     known = waits.nodes if waits.has_nodes_written else ()
     written = tuple(Answer(told=each, count=each.count, is_written=True) for each in known if each.nodes[:1] == (name,))
     if written:

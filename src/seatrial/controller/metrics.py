@@ -203,6 +203,10 @@ class Metrics:
             yield from _audited(*self._audit)
         if self._latest is None or self._latest.sight is None or self._latest.decision is None:
             return
+        broken = Counter(breach.promise for breach in self._latest.breaches)
+        meaning = "What the last pass would have broken, by promise; nothing is done on the rollout while there is any."
+        if broken:
+            yield _by_label("seatrial_broken_promises", meaning, "promise", broken.items())
         sight = self._latest.sight
         figures = measures.measure(sight.seen, sight.intent, self._latest.decision)
         for name, meaning, value_of in NVIDIA:

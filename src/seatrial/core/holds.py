@@ -22,6 +22,7 @@ class HoldCode(StrEnum):
     STALE_VIEW = "stale-view"
     UNREADABLE_OBJECT = "unreadable-object"
     JOURNAL_UNWRITABLE = "journal-unwritable"
+    PROMISE_BROKEN = "promise-broken"
     MODE_CONTRADICTION = "mode-contradiction"
     NOBODY_MOVES = "nobody-moves"
     SANDBOXED = "sandboxed"

@@ -21,6 +21,7 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.model.instants import Instant
 from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach
+from seatrial.core.promises.refused import refused
 from seatrial.ports import Journal, JournalUnwritable, Outcome, Ports, Sight
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
@@ -34,7 +35,7 @@ BREATH_SECONDS_MIN, BREATH_SECONDS_MAX = 0.005, 1.0
 IDLE_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """A pass that did nothing and wants another one at once gets it this much later, the more so the oftener it happens."""
 BREACH_SECONDS = 30.0
-"""After a broken promise nothing is done; the situation is judged anew when it changes, or after this long."""
+"""After a broken promise nothing is done but to tell people; it is judged anew when it changes, or after this long."""
 BUG_SECONDS = 5.0
 """After a bug the next rollout is looked at so much later: one that cannot be set aside must not fill the log."""
 JOURNAL_SECONDS = 10.0
@@ -130,7 +131,9 @@ def _decided(
     memory.note(is_free=decision.is_free and not breaches)
     for breach in breaches:
         pages.write(("breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail}))
-    for action in decision.actions if not breaches else ():
+    if breaches:
+        decision = refused(seen, sight.intent, decision, breaches, now)
+    for action in decision.actions:
         line = ("act", {"id": action.id, "act": type(action).__name__, **_facts_of(action)})
         if not pages.write(line) and not seen.journal_trouble:
             break  # decided as if it could be told; the next pass knows that it cannot

@@ -2,7 +2,8 @@
 
 Each promise is a function of (Snapshot, Intent, Decision) in promises/ that returns what is broken about it; `broken`
 runs them all.
-A breach live stops the pass: nothing of it is executed, and the journal says what was about to happen.
+A breach live stops the pass: nothing of it is executed; the journal, and the rollout by a hold of its own (refused.py),
+say what was about to happen.
 
     capacity       our disruptions never take more of the fleet than the limits allow
     recorded       no disruptive act before its record has been seen

@@ -35,6 +35,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Make room on the disk of `seatrial controller --journal`, and it continues. In the chart that is "
         "`journal.sizeLimit`, or a larger claim.",
     ),
+    HoldCode.PROMISE_BROKEN: says(
+        "the controller was about to break a promise, so it does nothing on this rollout: {promises}. It was about to "
+        "do this: {acts}",
+        "Nothing moves until the cause is gone; it is checked again every 30 s. Fix what the promise names if you "
+        "can, and report it with `seatrial snapshot --anonymise` and the controller's log: it is a bug of seatrial.",
+    ),
     HoldCode.MODE_CONTRADICTION: says(
         "NVIDIA's own upgrade controller is on ({owner} has autoUpgrade: true), and only one may move the nodes",
         "Set upgradePolicy.autoUpgrade to false on {owner} to let seatrial move the nodes, "

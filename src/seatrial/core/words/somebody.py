@@ -26,6 +26,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.NETWORK_UNSEEN,
         HoldCode.DRA_BY_OPERATOR,
         HoldCode.JOURNAL_UNWRITABLE,
+        HoldCode.PROMISE_BROKEN,
         HoldCode.TARGET_NOT_PUBLISHED,
         HoldCode.AFTER_UNDONE,
         HoldCode.ACCESS_DENIED,
