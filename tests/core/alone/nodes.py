@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seatrial.core.deciding import turns
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness
 from seatrial.core.node import aiming, clearing, closing, hearing, operating, readiness, step, visiting, writing
 from seatrial.core.promises.of_nodes import (
@@ -173,6 +173,19 @@ def jobs_that_are_not_waited_for_any_more() -> Story:
 def an_sriov_operator() -> Story:
     """The SR-IOV operator has work to do on the node."""
     return Story(neighbours.Story(neighbours.a_node(), Fate(is_sriov_due=True), seed=1).world)
+
+
+def an_sriov_operator_before_the_restart() -> Story:
+    """The SR-IOV operator begins when the node is empty, and its driver is about to be restarted."""
+    world = World(some_nodes(1), ONE)
+
+    def look(_before: NodeSeen, after: NodeSeen) -> None:
+        is_due = after.record is not None and after.record.phase is NodePhase.POD_RESTART_REQUIRED
+        if is_due and not after.facts.sriov:
+            world.change("n1", lambda node: replace(node, facts=replace(node.facts, sriov="Draining")))
+
+    world.watchers.append(look)
+    return Story(world, hours=1)
 
 
 def a_watch_that_hangs() -> Story:
@@ -370,5 +383,11 @@ ROWS: tuple[Row, ...] = (
         "a visit goes on while the SR-IOV operator works",
         an_sriov_operator,
         (step._step_aside, "return new_attempt(node, orders, now)", "return None"),
+    ),
+    row(
+        aside,
+        "a driver that is still there counts as away",
+        an_sriov_operator_before_the_restart,
+        (closing.is_between, "has_lost_driver(node) or is_operand_away", "True"),
     ),
 )
