@@ -349,7 +349,7 @@ def test_a_pool_has_its_own_limit_for_closed_nodes_that_are_empty() -> None:
     intent = wish(idle=32, pools={"blue": pool})
     nodes = {name: closed(name, owner=owner) for name, owner in (("n1", "blue"), ("n2", "blue"), ("n3", "red"))}
     budget = capacity.budget_of(nodes, ahead(*nodes), intent)
-    assert recall.surplus(ahead(*nodes), budget, frozenset(nodes)) == {"n2"}
+    assert recall.surplus(ahead(*nodes), budget, nodes) == {"n2"}
     assert capacity.Tally(budget, nodes).why_not(["n1"]) == capacity.Why(
         HoldCode.UNAVAILABLE_LIMIT, "NVIDIADriver blue"
     )

@@ -595,7 +595,7 @@ CASES = [
             WriteRolloutRecord(record=RolloutRecord(name="spring", admitted=N1)),
             holds=(hold("n1", HoldCode.LEDGER_PENDING), hold("n2", HoldCode.NODE_NOT_READY)),
         ),
-        (Breach(promise="whole", subject="n1", detail="let in without n2 (node-not-ready) of clique c1"),),
+        (Breach(promise="whole", subject="n1", detail="let in without n2 of clique c1"),),
         intent=an_intent(unavailable_max="100%", domains=(Domain(label="clique", is_unit=True),)),
     ),
     # aimed

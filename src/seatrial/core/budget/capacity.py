@@ -320,11 +320,11 @@ class Tally:
     """What is spent in each scope while candidates are let in, one after the other. It only ever grows."""
 
     def __init__(self, budget: Budget, admitted: Iterable[str]) -> None:
-        self._budget = budget
+        self._budget, names = budget, frozenset(admitted)
         self._moving: dict[str, set[str]] = defaultdict(set)
         """Let in here, beyond those under way before."""
-        self._held = set(admitted) - (budget.idle.idle_of.keys() if budget.idle is not None else set())
-        self._taken = taken_in(budget, admitted)
+        self._held = set(names) - (budget.idle.idle_of.keys() if budget.idle is not None else set())
+        self._taken = taken_in(budget, names)
 
     def add(self, names: Iterable[str]) -> None:
         for node in names:

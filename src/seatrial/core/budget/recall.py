@@ -8,9 +8,10 @@ Law of this file: it looks at the budget as it stands, and lets nobody in. Tests
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from seatrial.core.budget.capacity import WHOLE, Budget, taken_in
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 
 
@@ -35,15 +36,15 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
     return frozenset(back)
 
 
-def surplus(ledger: Iterable[Admission], budget: Budget, shut: frozenset[str]) -> frozenset[str]:
+def surplus(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, NodeSeen]) -> frozenset[str]:
     """Closed nodes that are empty and above a limit on nodes, because several jobs ended at once or others were lost.
 
-    Nodes whose cordon is not seen yet (`shut` are the others) go back first; of the rest the first ones by name stay,
-    since they are the next to be upgraded.
+    Nodes whose cordon is not seen yet go back first; of the rest the first ones by name stay, for they are upgraded
+    next. A node that would be unavailable all the same makes no room.
     """
-    empty = budget.ahead - budget.busy
+    empty = {name for name in budget.ahead - budget.busy if _takes_work(nodes[name])}
     taken = taken_in(budget, [admission.node for admission in ledger])
-    line = sorted(empty, key=lambda name: (name not in shut, name), reverse=True)
+    line = sorted(empty, key=lambda name: (not nodes[name].facts.is_cordoned, name), reverse=True)
     back: set[str] = set()
     for scope in (*sorted({scope for name in empty for scope in budget.scopes_of.get(name, ())}), WHOLE):
         inside = [name for name in line if scope in budget.around(name)]
@@ -51,3 +52,9 @@ def surplus(ledger: Iterable[Admission], budget: Budget, shut: frozenset[str]) -
         over = len(found.unavailable) + len(taken[scope]) - found.unavailable_max - len(back.intersection(inside))
         back.update([name for name in inside if name not in back][: max(0, over)])
     return frozenset(back)
+
+
+def _takes_work(node: NodeSeen) -> bool:
+    """Whether a node that is given back takes work again: nothing but our own cordon keeps it from that."""
+    is_theirs = node.facts.is_cordoned and not (node.record is not None and node.record.is_cordon_ours)
+    return node.facts.is_ready and not is_theirs

@@ -8,87 +8,92 @@ Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from seatrial.core.actions.action import is_disruptive
 from seatrial.core.actions.on_nodes import AskCheckpoint, Cordon, EvictPods, NodeAct, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.budget import capacity, units
-from seatrial.core.budget.idle import idle_budget
+from seatrial.core.budget.losses import gpu_count
 from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
-from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.phases import CLOSING, is_under_way
+from seatrial.core.promises import counting
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
+from seatrial.core.promises.counting import Counted, Place, goes_along, is_gone
+from seatrial.core.text.names import a_few
 
 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
+    cordons = [action for action in decision.actions if isinstance(action, Cordon)]
+    writes = [action.record for action in decision.actions if isinstance(action, WriteRolloutRecord)]
+    named = set(seen.rollout.admitted)
+    if not cordons and all(set(record.admitted) <= named for record in writes):
+        return  # nothing is taken, and there may be thousands of nodes to count
     nodes = mover_seen(seen).recorded(seen, intent)
-    is_back = capacity.is_going_back(seen.rollout)
-    kept = capacity.still_admitted(seen.rollout.admitted, nodes, intent)
-    budget = capacity.budget_of(nodes, kept, intent, is_back=is_back)
-    ahead = {admission.node for admission in kept if admission.is_ahead}
-    before = {admission.node for admission in kept} - ahead
-    under_way = {name for name, node in nodes.items() if is_under_way(node.record)} - ahead
-    for action in decision.actions:
-        if isinstance(action, Cordon) and action.node not in ahead:
-            yield from _overdrawn(budget, action.node, before | {action.node}, {action.node})
-        if not isinstance(action, WriteRolloutRecord):
-            continue
-        # Who is under way already is not let in but put back; who is closed alone takes nothing but what stands idle.
-        new = set(action.record.admitted) - set(seen.rollout.admitted)
-        added = {admission.node for admission in new if not admission.is_ahead} - under_way
-        if new and budget.idle is not None:
-            yield from _idle(seen, intent, nodes, action)
-        if not added:
-            continue
-        if len(budget.failed) > budget.failed_max:
-            yield breach("capacity", action.record.name, f"{len(budget.failed)} failed, limit {budget.failed_max}")
-        for name, scope in budget.scopes.items():
-            inside = {node for node in added if name in budget.around(node)}
-            moving = scope.under_way | {node for node in under_way if name in budget.around(node)} | inside
-            if inside and len(moving) > scope.parallel_max:
-                detail = f"{len(moving)} nodes under way, limit {scope.parallel_max}{_in(name)}"
-                yield breach("capacity", action.record.name, detail)
-        # A new attempt of a node that the ledger names already takes nothing more from anybody.
-        taken = {admission.node for admission in action.record.admitted if not admission.is_ahead}
-        yield from _overdrawn(budget, action.record.name, taken, added - before)
+    before = Counted(nodes, named, intent)
+    places = tuple(counting.places(nodes, intent))
+    closed = {action.node for action in cordons} - before.busy
+    for name in sorted(name for name in closed if not is_gone(nodes[name])):
+        yield from _overdrawn(places, name, before.gone | closed, {name})
+    for record in writes:
+        new = {each for each in set(record.admitted) - named if each.node in nodes}
+        if new:
+            yield from _taken(seen, intent, nodes, places, before, record, new)
 
 
-def _idle(
-    seen: Snapshot, intent: Intent, nodes: Mapping[str, NodeSeen], action: WriteRolloutRecord
+def _taken(
+    seen: Snapshot,
+    intent: Intent,
+    nodes: Mapping[str, NodeSeen],
+    places: Sequence[Place],
+    before: Counted,
+    record: RolloutRecord,
+    new: AbstractSet[Admission],
 ) -> Iterator[Breach]:
-    """More GPUs that stand idle because of us than may, by what is let in; what jobs' own ends add is given back."""
-    budget = idle_budget(nodes, intent.limits)
-    if budget is None:
-        return
-    kept = capacity.still_admitted(seen.rollout.admitted, nodes, intent)
-    before, after = (_idles(ledger, nodes, intent) for ledger in (kept, action.record.admitted))
-    if after > budget.gpus_max and after > before:
-        yield breach("capacity", action.record.name, f"{after} GPUs taken, limit {budget.gpus_max}")
+    """What these admissions take beyond the limits. A node that is put back into the ledger takes nothing more."""
+    after = Counted(nodes, record.admitted, intent, new)
+    starting = {each.node for each in new if not each.is_ahead} - before.at_work
+    if intent.limits.idle_gpus_max is not None:
+        limit = intent.limits.idle_gpus_max.of(sum(map(gpu_count, nodes.values())))
+        if after.idle_gpus > limit and after.idle_gpus > before.idle_gpus:
+            yield breach("capacity", record.name, f"{after.idle_gpus} GPUs taken, limit {limit}")
+    failed = counting.failed(nodes, intent) if starting and not _is_going_back(seen) else ()
+    if len(failed) > intent.failed_max:
+        yield breach("capacity", record.name, f"{len(failed)} failed, limit {intent.failed_max}")
+    for place in places:
+        moving = place.members & after.at_work
+        if starting & place.members and len(moving) > place.at_work_max:
+            detail = f"{len(moving)} nodes under way, limit {place.at_work_max}{_in(place)}"
+            yield breach("capacity", record.name, detail)
+    # A node that is gone already costs nothing more, unless it waited for its turn behind our own cordon.
+    costing = {name for name in starting if name in before.waiting or not is_gone(nodes[name])}
+    empty = {each.node for each in new if each.is_ahead} & after.taken - before.taken
+    yield from _overdrawn(places, record.name, after.taken, costing | empty)
 
 
-def _idles(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], intent: Intent) -> int:
-    named = tuple(ledger)
-    budget = idle_budget(nodes, intent.limits, [each.node for each in named if each.is_ahead])
-    return budget.of(each.node for each in named if not each.is_ahead) if budget is not None else 0
+def _overdrawn(
+    places: Iterable[Place], subject: str, gone: AbstractSet[str], new: AbstractSet[str]
+) -> Iterator[Breach]:
+    """The places in which these make too many nodes unavailable."""
+    for place in places:
+        inside = gone & place.members
+        if new & place.members and len(inside) > place.gone_max:
+            yield breach("capacity", subject, f"{len(inside)} unavailable, limit {place.gone_max}{_in(place)}")
 
 
-def _overdrawn(budget: capacity.Budget, subject: str, taken: set[str], added: set[str]) -> Iterator[Breach]:
-    """Scopes in which those added make too many unavailable."""
-    for name, scope in budget.scopes.items():
-        new = {node for node in added if name in budget.around(node)} - scope.unavailable
-        gone = scope.unavailable | {node for node in taken if name in budget.around(node)}
-        if new and len(gone) > scope.unavailable_max:
-            yield breach("capacity", subject, f"{len(gone)} unavailable, limit {scope.unavailable_max}{_in(name)}")
+def _in(place: Place) -> str:
+    return f" in {place.name}" if place.name else ""
 
 
-def _in(scope: str) -> str:
-    return f" in {scope}" if scope else ""
+def _is_going_back(seen: Snapshot) -> bool:
+    return seen.rollout.campaign is not None and seen.rollout.campaign.phase is RolloutPhase.REVERTING
 
 
 def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -121,17 +126,24 @@ def bounded(_seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
 
 
 def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """Nobody of a unit is let in while another member of it cannot start, but on the way back."""
-    if not any(domain.is_unit for domain in intent.domains) or capacity.is_going_back(seen.rollout):
+    """No node of a unit is let in while another needs the driver and does not go along, but on the way back."""
+    writes = [action.record for action in decision.actions if isinstance(action, WriteRolloutRecord)]
+    if not any(domain.is_unit for domain in intent.domains) or not writes or _is_going_back(seen):
         return
     nodes = mover_seen(seen).recorded(seen, intent)
-    unit_of = capacity.budget_of(nodes, (), intent).unit_of
-    unfit = units.unfit(nodes, unit_of)
-    for action in decision.actions:
-        if not isinstance(action, WriteRolloutRecord):
-            continue
-        for admission in sorted(set(action.record.admitted) - set(seen.rollout.admitted)):
-            name, unit = admission.node, unit_of.get(admission.node, "")
-            is_new = name in nodes and not is_under_way(nodes[name].record)
-            if is_new and unit in unfit:
-                yield breach("whole", name, f"let in without {unfit[unit][0]} of {unit}")
+    unit_of = counting.units(nodes, intent)
+    for record in writes:
+        new = set(record.admitted) - set(seen.rollout.admitted)
+        after = Counted(nodes, record.admitted, intent, new)
+        for admission in sorted(new):
+            unit, members = unit_of.get(admission.node, ("", frozenset()))
+            # What has begun is brought to its end; a node that waits for its jobs runs what it ran.
+            is_new = admission.node in nodes and not admission.is_ahead
+            if is_new and _is_untouched(nodes[admission.node]):
+                left = sorted(name for name in members if not goes_along(nodes[name], after))
+                if left:
+                    yield breach("whole", admission.node, f"let in without {a_few(left, 4)} of {unit}")
+
+
+def _is_untouched(node: NodeSeen) -> bool:
+    return not is_under_way(node.record) or (node.record is not None and node.record.phase in CLOSING)

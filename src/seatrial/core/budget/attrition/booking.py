@@ -70,8 +70,7 @@ class Pages:
         if len(self.budget.failed) > self.budget.failed_max:
             return ahead
         unfit = {name for name in ahead if why_not_startable(self.nodes[name]) is not None}
-        shut = frozenset(name for name in ahead if self.nodes[name].facts.is_cordoned)
-        unfit |= recall.surplus(self.ledger, self.budget, shut)
+        unfit |= recall.surplus(self.ledger, self.budget, self.nodes)
         over = {name for act in returning.give_back(view) for name in act.nodes} | replicas.to_open(view)
         return (ahead & over) | _with_theirs(unfit, view, ahead)
 
