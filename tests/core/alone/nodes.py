@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seatrial.core.deciding import turns
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness
 from seatrial.core.node import aiming, clearing, closing, hearing, operating, readiness, step, visiting, writing
 from seatrial.core.promises.of_nodes import (
@@ -35,7 +35,6 @@ from tests.sim import test_attrition_world as attrition
 from tests.sim import test_neighbours as neighbours
 from tests.sim import test_network_rollouts as network
 from tests.sim import test_operand_pods as operands
-from tests.sim.test_outside import aborting
 from tests.sim.test_world import some_nodes
 
 ONE = an_intent(unavailable_max=1)
@@ -160,16 +159,33 @@ def jobs_that_are_waited_for() -> Story:
     return Story(attrition.Busy({"n1": [attrition.a_job("j1", "n1")]}).world, hours=4)
 
 
-def jobs_of_a_rollout_that_is_aborted() -> Story:
-    """By attrition: the rollout is undone while a node waits for its job."""
+def jobs_that_are_not_waited_for_any_more() -> Story:
+    """By attrition: somebody takes attrition out of the spec while a node waits for its job."""
     busy = attrition.Busy({"n1": [attrition.a_job("j1", "n1")]})
-    busy.world.at(attrition.START + 1.1 * HOUR, aborting)
+
+    def switch_off(world: World) -> None:
+        world.intent = replace(world.intent, attrition=None)
+
+    busy.world.at(attrition.START + 1.1 * HOUR, switch_off)
     return Story(busy.world, hours=4)
 
 
 def an_sriov_operator() -> Story:
     """The SR-IOV operator has work to do on the node."""
     return Story(neighbours.Story(neighbours.a_node(), Fate(is_sriov_due=True), seed=1).world)
+
+
+def an_sriov_operator_before_the_restart() -> Story:
+    """The SR-IOV operator begins when the node is empty, and its driver is about to be restarted."""
+    world = World(some_nodes(1), ONE)
+
+    def look(_before: NodeSeen, after: NodeSeen) -> None:
+        is_due = after.record is not None and after.record.phase is NodePhase.POD_RESTART_REQUIRED
+        if is_due and not after.facts.sriov:
+            world.change("n1", lambda node: replace(node, facts=replace(node.facts, sriov="Draining")))
+
+    world.watchers.append(look)
+    return Story(world, hours=1)
 
 
 def a_watch_that_hangs() -> Story:
@@ -350,25 +366,28 @@ ROWS: tuple[Row, ...] = (
         until_when,
         "a closed node does not say until when",
         jobs_that_are_waited_for,
-        (clearing._step_closed, "until=standing.evicted_at", "until=None"),
+        (clearing._step_closed, "return Step(hold=told)", "return Step(hold=replace(told, until=None))"),
     ),
     row(
         until_when,
-        "an abort leaves closed nodes closed",
-        jobs_of_a_rollout_that_is_aborted,
+        "a node stays closed for jobs that no rollout waits for",
+        jobs_that_are_not_waited_for_any_more,
         (
             clearing._step_closed,
-            "standing is None or node.name in orders.given_back or not node.facts.is_cordoned",
-            "False",
+            "return give_back(node, orders, now)",
+            "return Step(hold=hold(node.name, HoldCode.CLOSED_AHEAD, jobs=1, idle=0, limit=8))",
         ),
-        (clearing._step_closed, "standing.closed.get(node.name, NOBODY)", "NOBODY"),
-        (clearing._step_closed, "until=standing.evicted_at", "until=None"),
-        (clearing._step_closed, "limit=standing.idle_max", "limit=0"),
     ),
     row(
         aside,
         "a visit goes on while the SR-IOV operator works",
         an_sriov_operator,
         (step._step_aside, "return new_attempt(node, orders, now)", "return None"),
+    ),
+    row(
+        aside,
+        "a driver that is still there counts as away",
+        an_sriov_operator_before_the_restart,
+        (closing.is_between, "has_lost_driver(node) or is_operand_away", "True"),
     ),
 )

@@ -324,7 +324,7 @@ def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
             yield breach("one_thing", action.subject, f"{seen.others[0]} is under way as well")
 
 
-_UNTRIED: Final = ("eviction-timeout", "drain-timeout", "maintenance-timeout")
+_UNTRIED: Final = ("eviction-timeout", "drain-timeout", "maintenance-timeout", "cordon-lost")
 
 
 def rejected(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:

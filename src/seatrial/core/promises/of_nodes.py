@@ -42,7 +42,6 @@ from seatrial.core.model.seen.snapshot import PODS_STREAM, Snapshot
 from seatrial.core.model.selectors import NETWORK_DRAIN_SKIP_KEY
 from seatrial.core.model.target import parts_of
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node import closing
 from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import CLOSING, TRANSITIONS, is_under_way
 from seatrial.core.node.progress import is_label_left_over, is_same
@@ -155,7 +154,8 @@ def aside(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
             continue
         node = seen.nodes[action.node]
         is_proving = node.record is not None and node.record.phase is NodePhase.VALIDATION_REQUIRED
-        is_away = is_proving or closing.is_between(node) or seen.is_let_go
+        is_operand_away = any(not each.is_old and not each.is_up for each in node.facts.operands)
+        is_away = is_proving or is_bare(node) or is_operand_away or seen.is_let_go
         if node.facts.sriov and not is_away and not closes_again(seen, action):
             yield breach("aside", action.node, f"{type(action).__name__} while the SR-IOV operator is at work")
 
