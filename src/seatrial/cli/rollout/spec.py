@@ -109,7 +109,7 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
     more.add_argument(
         "--max-idle-gpus", metavar="N|N%", type=words.share, help="GPUs idle because of us (by attrition 10%%)"
     )
-    more.add_argument("--close-ahead", metavar="N%", type=words.share, help="nodes closed while at work (100%%)")
+    more.add_argument("--close-ahead", metavar="N%", type=words.share, help="nodes closed while at work (90%%)")
     more.add_argument(
         "--no-early-eviction", action="store_true", help="by attrition: evict nobody before the deadline is near"
     )

@@ -112,8 +112,8 @@ class Attrition:
 
     deadline_seconds: float = 86_400.0
     """From the opening of the waves; it stands still outside windows and in pauses."""
-    close_ahead: float = 1.0
-    """The share of the members that may be closed while they are busy."""
+    close_ahead: float = 0.9
+    """The share of the members that may be closed while they are busy. The others take work whatever becomes of us."""
     evicts_early: bool = True
     """Whether anybody is evicted before the deadline because waiting costs more."""
 

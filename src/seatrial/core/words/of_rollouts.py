@@ -209,8 +209,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Set maxParallelUpgrades and maxUnavailable there to {size} or more, or remove `unit` from the domain.",
     ),
     HoldCode.DEADLINE_TOO_SHORT: says(
-        "{nodes:node} at {at_once} at a time take {needed} even if every job is evicted, and the deadline of attrition "
-        "is {deadline}",
+        "{nodes:node} {nodes:takes|take} {needed} at {at_once} at a time even if every job is evicted, and the "
+        "deadline of attrition is {deadline}",
         "Set spec.attrition.deadlineSeconds to {seconds} or more, or raise spec.limits.{setting}.",
     ),
     HoldCode.HALF_DONE: says(

@@ -125,7 +125,7 @@ class RolloutRetries(Model, frozen=True):
 
 class RolloutAttrition(Model, frozen=True):
     deadline_seconds: int = 86_400
-    close_ahead: str = "100%"
+    close_ahead: str = "90%"
     early_eviction: bool = True
 
 
