@@ -472,4 +472,4 @@ def test_waves_that_open_on_less_than_was_asked_break_a_promise() -> None:
     made_up = a_decision(WriteRolloutRecord(record=replace(seen.rollout, campaign=opened)))
     assert [breach.promise for breach in broken(seen, longer, made_up)] == ["bake"]
     more = careful(gates=(SMOKE, TRAIN))
-    assert [str(breach.detail) for breach in broken(seen, more, made_up)] == ["gate train did not run on n1"]
+    assert [str(breach.detail) for breach in broken(seen, more, made_up)] == ["gate train has not passed on n1"]

@@ -31,6 +31,7 @@ ELSEWHERE = {
     ("core/movers/publishing/releases.py", HoldCode.SYNC_STOPPED),
     ("core/movers/publishing/releases.py", HoldCode.SYNC_FAILED),
     ("core/movers/view.py", HoldCode.SOURCE_STALE),
+    ("core/movers/who/nvidia.py", HoldCode.DRIVER_NOT_READY),
     ("core/node/clearing.py", HoldCode.EVICTION_BLOCKED),
     ("core/node/step.py", HoldCode.DRIVER_NOT_READY),
     ("core/node/step.py", HoldCode.DRIVER_STARTING),

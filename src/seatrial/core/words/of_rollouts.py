@@ -131,8 +131,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.OTHER_ROLLOUT: says(
         "rollout {other} is under way, and the effects of two at once could not be told apart",
-        "It begins when {other} has ended; see `seatrial status {other}`, "
-        "or end it with `seatrial rollout abort {other} --reason ...`.",
+        "It begins when {other} has ended; `seatrial why {other}` says what that takes. If {other} is not being undone "
+        "already, `seatrial rollout abort {other} --reason ...` ends it.",
     ),
     HoldCode.AFTER_PENDING: says(
         "it comes after rollout {other}, which is at {phase}",
