@@ -245,7 +245,7 @@ ROWS: tuple[Row, ...] = (
         "everybody follows the canary at once",
         a_canary_and_a_fleet_side_by_side,
         (
-            campaigns._move_canaries,
+            campaigns._start_canaries,
             "_let_start(view, _with_units(view, record.canaries), told)",
             "_let_start(view, frozenset(view.nodes), told)",
         ),

@@ -380,8 +380,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.CANARY_STUCK: says(
         "the canary cannot start: {nodes}",
-        "Check it with `seatrial why NODE` and bring it back. After driverTimeoutSeconds and validationTimeoutSeconds "
-        "another node goes first in its place, once one is fit for it.",
+        "See `seatrial why NODE`. After driverTimeoutSeconds and validationTimeoutSeconds a fit node takes its place.",
     ),
     HoldCode.CANARY_CLOSED: says(
         "the new driver is validated, and the node stays cordoned until {closed_text}",
