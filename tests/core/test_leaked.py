@@ -133,9 +133,11 @@ def played(fate: Fate, *, failed_max: int = 0, hours: float = 24.0) -> World:
     return world
 
 
-@pytest.mark.parametrize("trouble", ["driver_fails_on", "image_missing_for"])
-def test_a_leaked_driver_that_never_starts_fails_its_node_and_counts(trouble: str) -> None:
-    world = played(Fate(**{trouble: NEW.version}))
+@pytest.mark.parametrize(
+    "fate", [Fate(driver_fails_on=NEW.version), Fate(image_missing_for=NEW.version)], ids=["crashes", "no image"]
+)
+def test_a_leaked_driver_that_never_starts_fails_its_node_and_counts(fate: Fate) -> None:
+    world = played(fate)
     record = world.nodes["n3"].record
     assert record is not None
     assert record.phase is NodePhase.UPGRADE_FAILED
