@@ -133,7 +133,9 @@ def played(fate: Fate, *, failed_max: int = 0, hours: float = 24.0) -> World:
     return world
 
 
-@pytest.mark.parametrize("fate", [Fate(driver_fails_on=NEW.version), Fate(image_missing_for=NEW.version)])
+@pytest.mark.parametrize(
+    "fate", [Fate(driver_fails_on=NEW.version), Fate(image_missing_for=NEW.version)], ids=["crashes", "no image"]
+)
 def test_a_leaked_driver_that_never_starts_fails_its_node_and_counts(fate: Fate) -> None:
     world = played(fate)
     record = world.nodes["n3"].record

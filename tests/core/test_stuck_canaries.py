@@ -13,7 +13,7 @@ from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
-from tests.builders import NEW, NOW, a_campaign, a_campaign_record, a_node, a_snapshot, an_intent, an_operator
+from tests.builders import NEW, NOW, a_campaign, a_campaign_record, a_driver, a_node, a_snapshot, an_intent, an_operator
 
 DEADLINE = 900.0 + 1800.0 + 600.0
 """The canaries' turn came at 900, a driver may take 1800 s, and its validation 600 s."""
@@ -58,6 +58,19 @@ def test_where_no_other_node_will_do_people_are_asked() -> None:
     course = course_of(found, DEADLINE)
     assert stuck(course) == [("n1 (node-not-ready)", None)]
     assert course.record == found.rollout.campaign
+
+
+def test_a_node_that_cannot_start_either_takes_nobodys_place() -> None:
+    orphaned = a_driver("n2", is_orphaned=True)
+    found = seen(a_node("n1", **DEAD), a_node("n2", driver=orphaned, wanted=None))
+    assert course_of(found, DEADLINE).record == found.rollout.campaign
+
+
+def test_the_node_in_its_place_has_its_own_time() -> None:
+    after = course_of(seen(a_node("n1", **DEAD), a_node("n2"), a_node("n3")), DEADLINE).record
+    dead = (a_node("n1", is_ready=False), a_node("n2", **DEAD), a_node("n3"))
+    again = a_snapshot(*dead, campaign=after, operator=an_operator(NEW.version))
+    assert course_of(again, DEADLINE + 60).record.canaries == ("n2",)
 
 
 def test_a_canary_under_way_is_left_to_its_own_deadlines() -> None:

@@ -250,9 +250,8 @@ def _replace_canaries(view: View, lost: list[str], found: tuple[str, ...], why: 
     turn = Turn(phase=RolloutPhase.CANARY, at=view.now, why=why)
     known, history = comparing.reopened(view.record), remembered(view.record, turn)
     suite = _suite(view, found, view.record.suite) if view.record.suite is not None else None
-    return Course(
-        record=replace(view.record, canaries=canaries, watched=watched, compared=known, history=history, suite=suite)
-    )
+    record = replace(view.record, canaries=canaries, watched=watched, compared=known, history=history, suite=suite)
+    return Course(record=replace(record, entered_at=view.now))  # the time that they have to start begins anew
 
 
 def _wave(view: View) -> Course:

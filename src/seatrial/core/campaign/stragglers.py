@@ -72,11 +72,15 @@ def stuck_canaries(view: View) -> tuple[list[str], Hold | None]:
 
 
 def instead(view: View, lost: list[str]) -> tuple[str, ...]:
-    """Who may go first in place of these canaries."""
-    rest = {name: node for name, node in view.nodes.items() if name not in view.record.canaries}
+    """Who may go first in place of these canaries: it can start itself, or two dead nodes would take turns for ever."""
+    if not lost:
+        return ()
+    others = view.nodes.keys() - {*view.record.canaries}
+    others -= view.mover.why_stuck(view, others).keys()
+    rest = {name: view.nodes[name] for name in others}
     # What is published is published: a node that another resource owns would need a step that is taken already.
     same = {name: node for name, node in rest.items() if publishing.is_published(view, name)}
-    return canary.choose(same or rest, replace(view.campaign.canary, count=len(lost), nodes=())) if lost else ()
+    return canary.choose(same or rest, replace(view.campaign.canary, count=len(lost), nodes=()))
 
 
 def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: Mapping[str, object]) -> Hold | None:
