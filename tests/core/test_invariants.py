@@ -118,6 +118,8 @@ FULL = a_snapshot(
 FAILED = a_snapshot(a_node("n1", NodePhase.UPGRADE_FAILED), *FLEET[1:])
 LOST_LEDGER = a_snapshot(*a_fleet(3, NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True))
 CORDONING = a_node("n1", NodePhase.CORDON_REQUIRED)
+LIFTED = a_node("n1", NodePhase.CORDON_REQUIRED, record={"is_cordon_theirs": True})
+CLOSED_BY_AN_ADMIN = a_node("n1", NodePhase.CORDON_REQUIRED, is_cordoned=True)
 EVICTING = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(a_gpu_pod(),))
 RESTARTING = a_node("n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
 ENDING = a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
@@ -459,6 +461,17 @@ CASES = [
         "our cordon is lifted",
         a_snapshot(ENDING, admitted=N1),
         a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)),
+    ),
+    Case(
+        "a node whose cordon an admin has lifted is closed as ours",
+        a_snapshot(LIFTED, admitted=N1),
+        a_decision(written(LIFTED, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon, is_cordon_ours=True)),
+    ),
+    Case(
+        "the cordon of an admin is called ours",
+        a_snapshot(CLOSED_BY_AN_ADMIN, admitted=N1),
+        a_decision(written(CLOSED_BY_AN_ADMIN, NodePhase.WAIT_FOR_JOBS_REQUIRED, is_cordon_ours=True)),
+        (Breach(promise="hands_off", subject="n1", detail="a cordon of somebody else's is taken for ours"),),
     ),
     Case(
         "the cordon of an admin is lifted",

@@ -183,7 +183,8 @@ def _unkept(node: NodeSeen, action: WriteNodeRecord) -> Iterator[Breach]:
     """A cordon, or marks for neighbours, that an act would make ours, change, or lose from record."""
     was_ours = node.record is not None and node.record.is_cordon_ours
     is_set_now = isinstance(action, Cordon) and not node.facts.is_cordoned
-    is_theirs = node.record is not None and node.record.is_cordon_theirs
+    # What an admin lifted before the visit is gone; what was lifted with the driver away is put back as theirs.
+    is_theirs = node.record is not None and node.record.is_cordon_theirs and is_exposed(node)
     if action.record.is_cordon_ours and not was_ours and (not is_set_now or is_theirs):
         yield breach("hands_off", action.node, "a cordon of somebody else's is taken for ours")
     recorded = dict(node.record.marks).keys() if node.record is not None else set()
