@@ -140,7 +140,7 @@ def test_by_attrition_an_nvidia_driver_keeps_the_limit_that_it_says() -> None:
         Pool(name="a", claim=DriverClaim(name="a"), policy=PolicyWish(unavailable_max=Share(amount=1))),
         Pool(name="b", claim=DriverClaim(name="b")),
     )
-    spec = {"canary": {}, "attrition": {}}
+    spec: dict[str, Any] = {"canary": {}, "attrition": {}}
     found = read_intent(a_rollout(spec=spec), OperatorFacts(pools=pools), NOW).pools
     limits = {name: str(policy.limits.unavailable_max) for name, policy in found.items()}
     assert limits == {"a": "1", "b": "100%"}
