@@ -60,19 +60,28 @@ def test_no_more_nodes_are_emptied_than_the_budget_allows() -> None:
     assert [act.nodes for act in roomy] == [("n1",), ("n2",)]
 
 
-@pytest.mark.parametrize("deadline_at", [LATER + 86_400.0, LATER], ids=["early", "at-the-deadline"])
-def test_two_replicas_on_one_node_stay_while_their_budget_allows_one_disruption(deadline_at: float) -> None:
+def test_two_replicas_on_one_node_stay_while_their_budget_allows_one_disruption() -> None:
     both = (replica("r1", "n1", gpus=4), replica("r2", "n1", gpus=4))
-    assert turn(view(*both, allowed={BUDGET: 1}, deadline_at=deadline_at)) == []
-    assert turn(view(*both, closed=("n1",), allowed={BUDGET: 1}, deadline_at=deadline_at)) == []
-    assert len(turn(view(*both, closed=("n1",), allowed={BUDGET: 2}, deadline_at=deadline_at))) == 1
+    early = LATER + 86_400.0
+    assert turn(view(*both, allowed={BUDGET: 1}, deadline_at=early)) == []
+    assert turn(view(*both, closed=("n1",), allowed={BUDGET: 1}, deadline_at=early)) == []
+    assert len(turn(view(*both, closed=("n1",), allowed={BUDGET: 2}, deadline_at=early))) == 1
 
 
-def test_a_gang_with_more_pods_than_its_budget_allows_is_waited_for() -> None:
+def test_at_the_last_call_replicas_of_one_node_leave_one_by_one_where_the_budget_allows_any() -> None:
+    both = (replica("r1", "n1", gpus=4), replica("r2", "n1", gpus=4))
+    seen_open, shut = (view(*both, closed=each, allowed={BUDGET: 1}, deadline_at=LATER) for each in ((), ("n1",)))
+    assert [act.verb for act in turn(seen_open)] == [Verb.CLOSE]
+    assert [act.verb for act in turn(shut)] == [Verb.EVICT]
+    assert replicas.to_open(shut) == frozenset()
+    assert turn(replace(shut, allowed={BUDGET: 0})) == []
+
+
+def test_a_gang_with_more_pods_than_its_budget_allows_is_waited_for_until_the_last_call() -> None:
     training = job("a", "n1", "n2", budgets=((BUDGET, 2),))
-    late = view(training, closed=("n1", "n2"), allowed={BUDGET: 1}, deadline_at=LATER)
-    assert turn(late) == []
-    assert [act.verb for act in turn(replace(late, allowed={BUDGET: 2}))] == [Verb.EVICT]
+    early = view(training, closed=("n1", "n2"), allowed={BUDGET: 1}, deadline_at=LATER + 86_400.0)
+    assert turn(early) == []
+    assert [act.verb for act in turn(replace(early, deadline_at=LATER))] == [Verb.EVICT]
 
 
 @pytest.mark.parametrize("deadline_at", [LATER + 86_400.0, LATER], ids=["early", "at-the-deadline"])

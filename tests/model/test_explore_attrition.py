@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.budget.attrition import urgency
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
@@ -67,9 +68,10 @@ def a_wish(idle: int = 2, **way: Any) -> Intent:
 
 
 def late(intent: Intent) -> tuple[str, Intent]:
-    """The deadline has come."""
+    """The deadline has come: what is left of it is what the last evictions need. With less, nothing would begin."""
     assert intent.attrition is not None
-    return "the deadline comes", replace(intent, attrition=replace(intent.attrition, deadline_seconds=1.0))
+    left = urgency.seconds_for(1, at_once=1)
+    return "the deadline comes", replace(intent, attrition=replace(intent.attrition, deadline_seconds=left))
 
 
 def walk(nodes: tuple[NodeSeen, ...], wish: Intent, *changes: tuple[str, Intent], **settings: Any) -> Exploration:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
+from statistics import correlation, fmean
 from typing import Any
 
 import pytest
@@ -592,3 +594,22 @@ def test_an_engine_that_is_stopped_brings_neither_commit_nor_revert_until_it_is_
     play(world)
     assert HoldCode.SYNC_STOPPED in seen
     assert phases(world)[-1] is RolloutPhase.DONE
+
+
+def test_the_noise_of_one_node_says_nothing_about_another() -> None:
+    fate = GateFate(figures={NEW.version: {"matrix": 1.0}}, spread=1.0)
+
+    def drawn(node: str) -> list[float]:
+        found = []
+        for number in range(400):
+            asked = Measurement(gate="speed", node=node, round=number, attempt=1, verdict=GateVerdict.PENDING)
+            ended = outer.probe_ends(Outside(measurements=(asked,)), asked, NEW.version, fate)
+            found.append(ended.measurements[0].figures[0].value - 1.0)
+        return found
+
+    noise = {node: drawn(node) for node in ("n1", "n2", "n3", "n10", "gpu-a", "gpu-b")}
+    for one, other in combinations(noise, 2):
+        assert abs(correlation(noise[one], noise[other])) < 0.2, f"{one} and {other}"
+    for values in noise.values():
+        assert abs(correlation(values[:-1], values[1:])) < 0.2, "nor does one round about the next"
+        assert abs(fmean(values)) < 0.1

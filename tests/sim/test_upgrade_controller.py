@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from seatrial.core.compat.matrix import Component
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import DriverPod, Pod
 from seatrial.sim import outside as outer
 from seatrial.sim.nodes import new_node
+from seatrial.sim.operand_pods import carrying, with_operands
 from seatrial.sim.outside import NO_LIMIT, Outside
 from seatrial.sim.upgrade_controller import (
     CORDON,
@@ -152,3 +155,16 @@ def test_every_pool_is_switched_by_itself_and_has_slots_of_its_own() -> None:
 def test_without_an_operator_there_is_nobody() -> None:
     assert is_there(ON)
     assert not is_there(Outside())
+
+
+def test_it_restarts_no_driver_because_of_an_operand() -> None:
+    settled = a_node("n1", is_new=True, nvidia_state=DONE)
+    at_work = a_node("n2", is_new=True, nvidia_state=RESTART)
+    nodes = [with_an_old_plugin(node) for node in (settled, at_work)]
+    assert states(*nodes) == {"n2": VALIDATION}
+    assert not any(driver_of(node).is_terminating for node in steered(nodes, ON))
+
+
+def with_an_old_plugin(node: NodeSeen) -> NodeSeen:
+    facts = with_operands(node.facts, ((Operand.DEVICE_PLUGIN, "v0.17.1"),))
+    return replace(node, facts=carrying(facts, {Component.DEVICE_PLUGIN.value: "v0.18.1"}))

@@ -12,7 +12,7 @@ Tests: tests/sim/test_outside.py
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
@@ -493,6 +493,10 @@ def _judged(measurement: Measurement, running: tuple[str, ...], fate: GateFate) 
 
 
 def _seen_of(fate: GateFate, name: str, measurement: Measurement) -> float:
-    """How much of a figure a node shows in a round: always the same for the same question, and no two alike."""
-    drawn = zlib.crc32(f"{name} {measurement.node} {measurement.round}".encode()) / 0xFFFFFFFF
+    """How much of a figure a node shows in a round: always the same for the same question, and no two alike.
+
+    A checksum will not do: that of two names of one length differs by a constant, and so would the noise of two nodes.
+    """
+    asked = f"{name} {measurement.node} {measurement.round}".encode()
+    drawn = int.from_bytes(hashlib.sha256(asked).digest()[:8]) / 0xFFFFFFFFFFFFFFFF
     return fate.shares.get(measurement.node, 1.0) * (1 + fate.spread * (2 * drawn - 1))

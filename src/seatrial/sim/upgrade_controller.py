@@ -7,6 +7,7 @@
     validation-required    validator Ready since the driver is      uncordoned, and upgrade-done
     upgrade-failed         driver Ready after all                   the same, proven or not; else it stays so for ever
 
+It compares drivers with their templates, and nothing else: an old operand is no reason to restart one.
 A skip label keeps it from starting a node, and from nothing else. Its slots: `maxParallelUpgrades` (0 is no limit), and
 `maxUnavailable` rounded up; who has failed keeps a slot; who is cordoned needs none; a node whose driver pod is gone
 for the moment is left out of the count, so that it begins with one or two more than it should. Each NVIDIADriver has
@@ -100,7 +101,7 @@ def _steer(facts: NodeFacts, is_on: bool, has_slot: bool) -> NodeFacts | None:
 
 
 def _settled(facts: NodeFacts) -> NodeFacts | None:
-    wanted = DONE if facts.is_in_sync else REQUIRED
+    wanted = DONE if facts.is_driver_in_sync else REQUIRED
     return _labelled(facts, wanted) if wanted != facts.nvidia_state else None
 
 
@@ -113,7 +114,7 @@ def _restarted(facts: NodeFacts) -> NodeFacts | None:
     driver = facts.driver
     if driver is None or driver.is_terminating:
         return None
-    if not facts.is_in_sync:
+    if not facts.is_driver_in_sync:
         return _stopped(touched(facts))  # the template changed once more while it was at work
     if driver.is_ready:
         return _labelled(facts, VALIDATION)
@@ -127,7 +128,7 @@ def _validated(facts: NodeFacts) -> NodeFacts | None:
 
 def _recovered(facts: NodeFacts) -> NodeFacts | None:
     is_well = facts.driver is not None and facts.driver.is_ready and not facts.driver.is_terminating
-    return _ended(facts) if is_well and facts.is_in_sync else None
+    return _ended(facts) if is_well and facts.is_driver_in_sync else None
 
 
 STATES: Final[Mapping[str, Callable[[NodeFacts], NodeFacts | None]]] = {

@@ -135,6 +135,17 @@ def test_by_attrition_idle_gpus_bound_it_and_of_nodes_what_the_rollout_itself_sa
     assert found.limits == Limits(parallel_max=3, unavailable_max=Share(amount=2), idle_gpus_max=Share(amount=16))
 
 
+def test_by_attrition_an_nvidia_driver_keeps_the_limit_that_it_says() -> None:
+    pools = (
+        Pool(name="a", claim=DriverClaim(name="a"), policy=PolicyWish(unavailable_max=Share(amount=1))),
+        Pool(name="b", claim=DriverClaim(name="b")),
+    )
+    spec: dict[str, Any] = {"canary": {}, "attrition": {}}
+    found = read_intent(a_rollout(spec=spec), OperatorFacts(pools=pools), NOW).pools
+    limits = {name: str(policy.limits.unavailable_max) for name, policy in found.items()}
+    assert limits == {"a": "1", "b": "100%"}
+
+
 def test_attrition_needs_waves() -> None:
     with pytest.raises(ValueError, match="counts from the opening of the waves"):
         read_intent(a_rollout(spec={"attrition": {}}), NO_OPERATOR, NOW)

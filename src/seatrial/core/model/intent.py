@@ -168,16 +168,21 @@ def policies(
     return Policy(limits=NO_LIMITS, jobs=policy.jobs, eviction=policy.eviction, drain=policy.drain), pools
 
 
-def by_attrition(own: PolicyWish, policy: Policy, pools: Mapping[str, Policy]) -> tuple[Policy, dict[str, Policy]]:
-    """The same where nodes are taken when their jobs end: idle GPUs bound it, and of nodes what the rollout says."""
+def by_attrition(
+    own: PolicyWish, policy: Policy, pools: Mapping[str, Policy], operator: OperatorFacts
+) -> tuple[Policy, dict[str, Policy]]:
+    """The same where nodes are taken when their jobs end: idle GPUs bound it, and of nodes what somebody says for them.
+
+    What the rollout or an NVIDIADriver says holds. NVIDIA's default of a quarter was made for evictions, and does not.
+    """
     unavailable_max = own.unavailable_max or NO_LIMITS.unavailable_max
     idle_gpus_max = own.idle_gpus_max or IDLE_BY_ATTRITION
     limits = replace(policy.limits, unavailable_max=unavailable_max, idle_gpus_max=idle_gpus_max)
-    free = {
-        name: replace(each, limits=replace(each.limits, unavailable_max=NO_LIMITS.unavailable_max))
-        for name, each in pools.items()
+    said = {pool.name: pool.policy.unavailable_max or NO_LIMITS.unavailable_max for pool in operator.pools}
+    bound = {
+        name: replace(each, limits=replace(each.limits, unavailable_max=said[name])) for name, each in pools.items()
     }
-    return replace(policy, limits=limits), free
+    return replace(policy, limits=limits), bound
 
 
 def _without_limits(wish: PolicyWish) -> PolicyWish:

@@ -14,7 +14,8 @@ Tests: tests/core/test_target.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Self, cast
 
 from seatrial.core.compat import versions
@@ -40,6 +41,13 @@ class Target:
     wanted: tuple[tuple[Component, Version], ...]
     is_by_hand: bool = False
     """Whether people move what is named beside the driver, so that nothing of it is published."""
+    published: str = field(init=False, repr=False, compare=False)
+    """What is published, as text: the driver, and what moves with it. Not what people move by hand."""
+
+    def __post_init__(self) -> None:
+        # Once: a decision asks for it several times for every node.
+        beside = ((each, self.version_of(each)) for each in self.components)
+        object.__setattr__(self, "published", text_of(str(self.driver), beside))
 
     @classmethod
     def of(cls, driver: str | DriverVersion, *others: tuple[Component, str]) -> Self:
@@ -63,16 +71,7 @@ class Target:
     @property
     def components(self) -> tuple[Component, ...]:
         """What is published beside the driver."""
-        return tuple(component for component, _ in self._beside)
-
-    @property
-    def published(self) -> str:
-        """What is published, as text: the driver, and what moves with it. Not what people move by hand."""
-        return text_of(str(self.driver), ((each, str(version)) for each, version in self._beside))
-
-    @property
-    def _beside(self) -> tuple[tuple[Component, Version], ...]:
-        return () if self.is_by_hand else tuple(each for each in self.wanted if each[0] in PUBLISHED)
+        return () if self.is_by_hand else tuple(each for each, _ in self.wanted if each in PUBLISHED)
 
     def version_of(self, component: Component) -> str:
         """The version of a component; empty where the rollout says nothing of it."""
@@ -89,6 +88,7 @@ def text_of(driver: str, others: Iterable[tuple[Component, str]] = ()) -> str:
     return ", ".join([*([driver] if driver else []), *named])
 
 
+@lru_cache(maxsize=256)
 def parts_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """What such a text says: the driver, empty where it names none, and the versions of others by their key."""
     driver, *others = text.split(", ")

@@ -259,6 +259,11 @@ def share_of(resource: str, version: str) -> str:
 
 def joined(texts: Iterable[str]) -> str:
     """The shares of several resources as one version."""
+    return _joined(tuple(texts))
+
+
+@lru_cache(maxsize=256)
+def _joined(texts: tuple[str, ...]) -> str:
     parts = [parts_of(text) for text in texts if text]
     driver = next((each for each, _ in parts if each), "")
     return text_of(driver, ((Component(name), text) for _, others in parts for name, text in others))

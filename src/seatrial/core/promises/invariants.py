@@ -15,7 +15,7 @@ say what was about to happen.
     table          every phase opened is one the table allows
     proven         no node takes work again unless its driver is proven
     held_off       no driver is taken from under a pod that uses it, or on word older than the cordon
-    whole          no node of a unit is let in without the members that need it, too; on the way back each goes by itself
+    whole          no node of a unit is let in without the members that need it, too; on the way back each goes alone
     aimed          nobody is disrupted for a driver that the rollout does not want, or that would not come
     closed         a node seen open between the delete of its driver and its proof is closed
     visited        no operand restarts outside a visit, needlessly, or with less taken than its restart takes

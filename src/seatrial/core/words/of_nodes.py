@@ -47,8 +47,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.DISRUPTION_LIMIT: says(
         "PodDisruptionBudget {budget} allows {allowed:more disruption} and emptying the node takes {pods}, so its pods "
         "stay",
-        "It is emptied when the budget lets all of them leave at once. If this lasts, run more replicas, spread them "
-        "over more nodes, or loosen the budget.",
+        "It is emptied when the budget lets all of them leave at once, and at the last call before the deadline one by "
+        "one. If this lasts, run more replicas, spread them over more nodes, or loosen the budget.",
     ),
     HoldCode.GIVEN_BACK: says(
         "it takes work again: more than {limit:GPU} stood idle, a PodDisruptionBudget kept its pods, or its upgrade "

@@ -91,7 +91,7 @@ def read_intent(
     policy, pools = intents.policies(wish, operator, moves_network=moves_network)
     attrition = _read_attrition(spec, spec.attrition) if spec.attrition is not None else None
     if attrition is not None:
-        policy, pools = intents.by_attrition(wish, policy, pools)
+        policy, pools = intents.by_attrition(wish, policy, pools, operator)
     failed_max = spec.limits.max_failed if spec.limits is not None else None
     return replace(
         bare,

@@ -27,7 +27,7 @@ def close(view: View, room: int) -> Turn:
     gpus_of = parts(view)
     for cost, group in _candidates(view, last):
         jobs = replicas.jobs_of(group, view)
-        if replicas.keepers_of_services(jobs, allowed):
+        if replicas.keepers_of_services(jobs, allowed, is_last=is_last):
             continue
         is_alone = is_last and not busy_closed and not turn.acts  # a gang above the share has its turn, or never any
         bound = None

@@ -34,7 +34,7 @@ def evict(view: View, room: int) -> Turn:
     allowed: Mapping[str, int] = view.allowed
     for price, why, group in sorted(found, key=lambda each: (each[0].evicting_now, each[2].names)):
         jobs = replicas.jobs_of(group, view)
-        if replicas.keepers(jobs, allowed):
+        if replicas.keepers(jobs, allowed, is_last=view.now >= last):
             continue
         if group.busy > room:
             turn.left.update(dict.fromkeys(group.names, Bound.IDLE))

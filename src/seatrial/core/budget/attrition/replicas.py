@@ -4,8 +4,9 @@
                  all of their pods to leave at once: what it costs is the restart alone
     is kept      a PodDisruptionBudget allows fewer disruptions than it has pods here: the eviction of one would be
                  refused, and the others' room would stand idle behind the cordon. So a service is left open or opened
-                 again, since its next replica may need the room; nobody is evicted, the deadline or not, and the node
-                 says which budget it waits for
+                 again, since its next replica may need the room, and the node says which budget it waits for
+    at the last  call pods leave one after another, as in a drain: `maxUnavailable: 1` never allows two at once. A
+                 budget that allows none keeps its node even then
 
 Law of this file: what a budget allows is spent once, by who is evicted now, by services that are closed to be, and by
 pods that were asked to leave and are still there. Where a service has no budget nobody says what it can spare, and it
@@ -18,6 +19,7 @@ from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from seatrial.core.budget.attrition import urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.values import Job, View
 
@@ -37,24 +39,29 @@ def jobs_of(group: Group, view: View) -> list[Job]:
     return [view.jobs[name] for name in group.jobs]
 
 
-def keepers(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[Keeper, ...]:
-    """The budgets that allow fewer disruptions than these jobs have pods under them."""
+def keepers(jobs: Iterable[Job], allowed: Mapping[str, int], *, is_last: bool) -> tuple[Keeper, ...]:
+    """The budgets that allow fewer disruptions than these jobs have pods under them; at the last call, none at all."""
     taken: dict[str, int] = {}
     for job in jobs:
         for name, count in job.budgets:
             taken[name] = taken.get(name, 0) + count
     left = {name: max(0, allowed.get(name, 0)) for name in taken}
-    return tuple(Keeper(name, left[name], count) for name, count in taken.items() if count > left[name])
+    wanted = {name: min(1, count) if is_last else count for name, count in taken.items()}
+    return tuple(Keeper(name, left[name], count) for name, count in taken.items() if wanted[name] > left[name])
 
 
 def moves(jobs: Collection[Job], allowed: Mapping[str, int]) -> bool:
     """Whether others answer for all of these, and every budget over them allows it now."""
-    return bool(jobs) and all(job.has_replicas and job.budgets for job in jobs) and not keepers(jobs, allowed)
+    return (
+        bool(jobs)
+        and all(job.has_replicas and job.budgets for job in jobs)
+        and not keepers(jobs, allowed, is_last=False)
+    )
 
 
-def keepers_of_services(jobs: Iterable[Job], allowed: Mapping[str, int]) -> tuple[Keeper, ...]:
+def keepers_of_services(jobs: Iterable[Job], allowed: Mapping[str, int], *, is_last: bool) -> tuple[Keeper, ...]:
     """The same of those that serve: to close their nodes would not bring them to an end."""
-    return keepers((job for job in jobs if job.is_service), allowed)
+    return keepers((job for job in jobs if job.is_service), allowed, is_last=is_last)
 
 
 def spent(allowed: Mapping[str, int], jobs: Iterable[Job]) -> dict[str, int]:
@@ -77,8 +84,8 @@ def to_open(view: View) -> frozenset[str]:
     closed = [node for node in view.nodes.values() if node.is_closed and node.jobs and not node.is_reloading]
     if not view.allowed or not closed:
         return frozenset()
-    groups = grouped(closed, view.nodes, view.jobs)
-    kept = (group for group in groups if keepers_of_services(jobs_of(group, view), view.allowed))
+    groups, is_last = grouped(closed, view.nodes, view.jobs), urgency.is_last_call(view)
+    kept = (group for group in groups if keepers_of_services(jobs_of(group, view), view.allowed, is_last=is_last))
     return frozenset(name for group in kept for name in group.names)
 
 
@@ -96,8 +103,9 @@ def waiting(view: View, leaving: AbstractSet[str], closing: AbstractSet[str], *,
     for group in grouped(busy, view.nodes, view.jobs):
         jobs = jobs_of(group, view)
         if all(node.is_closed for node in group.nodes):
-            kept = keepers(jobs, to_evict) if is_last or any(job.is_service for job in jobs) else ()
+            is_due = is_last or any(job.is_service for job in jobs)
+            kept = keepers(jobs, to_evict, is_last=is_last) if is_due else ()
         else:
-            kept = keepers_of_services(jobs, to_others)
+            kept = keepers_of_services(jobs, to_others, is_last=is_last)
         found |= dict.fromkeys(group.names, kept[0]) if kept else {}
     return found
