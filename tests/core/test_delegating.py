@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from seatrial.core.actions.of_campaigns import SetAutoUpgrade
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.movers import forgetting as delegating
 from seatrial.core.movers.view import View
-from tests.builders import POLICY, a_campaign_record, a_snapshot, a_view, an_old_node, an_operator
+from tests.builders import NEW, POLICY, a_campaign_record, a_snapshot, a_view, an_old_node, an_operator
 
 ON, OFF = an_operator(is_auto_upgrading=True), an_operator()
 WAITS = an_old_node("n2", nvidia_state="upgrade-required")
@@ -75,3 +77,23 @@ def test_every_nvidia_driver_has_a_switch_of_its_own() -> None:
     )
     found, _ = delegating.forget(view(WAITS, operator=OperatorFacts(pools=pools)))
     assert found == switch(False, "NVIDIADriver/red")
+
+
+def test_a_node_that_runs_another_driver_would_only_get_its_state_again() -> None:
+    kept_out = replace(WAITS, facts=replace(WAITS.facts, is_skipped=True, wanted=NEW))
+    assert not delegating.forgetting(view(kept_out, is_forgetting=False)).is_forgetting
+    assert not delegating.forgetting(view(kept_out)).is_forgetting
+    assert delegating.forget(view(kept_out))[0] == ()
+
+
+def test_each_pool_is_switched_on_again_though_the_nodes_of_another_have_states_by_then() -> None:
+    pools = (
+        Pool(name="a", claim=DriverClaim(name="a"), is_auto_upgrading=True),
+        Pool(name="b", claim=DriverClaim(name="b"), is_auto_upgrading=False),
+    )
+    nodes = (
+        an_old_node(owner="a", nvidia_state="upgrade-done"),
+        an_old_node("n2", owner="b"),
+    )
+    found, _ = delegating.forget(view(*nodes, operator=OperatorFacts(kind=POLICY, pools=pools)))
+    assert [(act.resource, act.value) for act in found if isinstance(act, SetAutoUpgrade)] == [("NVIDIADriver/b", True)]

@@ -25,6 +25,8 @@ from seatrial_lab.schedules.busy import GPUS
 from seatrial_lab.schedules.judging import TRANSIENT
 from seatrial_lab.schedules.truths import Truths, has_failed, lacks_driver, runs
 
+NODE_SECONDS: Final = 1800.0
+"""What a node takes at most that is emptied, reloaded and proven; the simulated driver takes four minutes of it."""
 OfNode: TypeAlias = Callable[[NodeSeen], bool]
 OfWorld: TypeAlias = Callable[[World, Hold], bool]
 
@@ -47,6 +49,12 @@ def _is_at_limit(world: World, held: Hold) -> bool:
 
 def _is_too_large(world: World, held: Hold) -> bool:
     return len(_unit_of(world, held.subject)) > int(dict(held.params)["limit"])
+
+
+def _is_short(world: World) -> bool:
+    """Whether all nodes, one after the other, take longer than attrition has."""
+    way = world.intent.attrition
+    return way is not None and len(world.nodes) * NODE_SECONDS > way.deadline_seconds
 
 
 def _is_any_too_large(world: World) -> bool:
@@ -134,6 +142,7 @@ def _is_in(node: NodeSeen, scope: str) -> bool:
 
 
 ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
+    HoldCode.SRIOV_AT_WORK: lambda node: bool(node.facts.sriov),
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
     HoldCode.NODE_NOT_READY: lambda node: not node.facts.is_ready,
     HoldCode.FAILED: has_failed,
@@ -151,6 +160,8 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.UNIT_UNFIT: lambda world, held: any(
         _is_unfit(world.nodes[name]) for name in _unit_of(world, held.subject) if name in world.nodes
     ),
+    HoldCode.MEMBERS_STUCK: lambda world, _: any(map(_is_unfit, world.nodes.values())),
+    HoldCode.DEADLINE_TOO_SHORT: lambda world, _: _is_short(world),
     HoldCode.WAVE_BLOCKED: lambda world, _: any(map(_is_unfit, world.nodes.values())),
     HoldCode.NO_CANARY: lambda world, _: all(_is_unfit_canary(world, name) for name in _canaries(world)),
     HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
@@ -227,9 +238,11 @@ def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
         node = world.nodes[name]
         if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs:
             continue
-        # While another version is published every node keeps its place; one that failed before stays as it was.
-        keeping = (HoldCode.TARGET_NOT_PUBLISHED, HoldCode.FAILURE_BUDGET)
+        # While another version is published every node keeps its place, as does a canary until its gates have passed;
+        # what failed before, and is to be tried again, stays as it was.
+        keeping = (HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED)
         is_kept = decision.stop is not None or any((name, code) in held for code in keeping)
+        is_kept = is_kept or any(code is HoldCode.FAILURE_BUDGET for _, code in held)
         if not is_kept:
             where = record.phase if record is not None else "at rest"
             yield f"{where}, and {name} is still closed by us, {_phase(node)}"

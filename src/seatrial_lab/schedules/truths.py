@@ -27,6 +27,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.node import closing
 from seatrial.ports import Outcome, Result
 from seatrial_lab.explore.truths import scopes
 from seatrial_lab.schedules.drawing import NEW, OLD
@@ -68,8 +69,9 @@ class Truths:
         """A node changed, by whomever."""
         name, time = after.name, self.judge.world.time
         if before.facts.sriov and not after.facts.sriov:
-            # It lifts whatever cordon it finds when its work is done.
-            self.judge.theirs.discard(name)
+            # It lifts whatever cordon it finds when its work is done; while a driver is replaced it is put back.
+            if not closing.has_lost_driver(after):
+                self.judge.theirs.discard(name)
             self.judge.shaken[name] = time
         if not after.facts.is_cordoned or name not in self.judge.world.nodes:
             self.ours.pop(name, None)

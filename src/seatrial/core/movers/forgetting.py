@@ -15,7 +15,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.movers.view import Outcome, View
-from seatrial.core.node.progress import carrier_of
+from seatrial.core.node.progress import carrier_of, resource_of
 
 
 def forgetting(view: View) -> CampaignRecord:
@@ -30,10 +30,11 @@ def forget(view: View) -> Outcome:
     """Off while there are states to forget, on again when there are none."""
     if not view.record.is_forgetting:
         return (), ()
-    has_states = any(node.facts.nvidia_state for node in view.nodes.values())
     waiting = len(_waiting(view))
     for resource, is_on in _movers(view):
-        if (is_on and waiting) or (not is_on and not has_states):
+        mine = (node.facts for node in view.nodes.values() if resource_of(node.facts, view.operator) == resource)
+        has_states = any(facts.nvidia_state for facts in mine)
+        if (is_on and waiting) or (not is_on and not waiting and not has_states):
             expect = carrier_of(resource, view.operator).resource_version
             act = SetAutoUpgrade(rollout=view.name, resource=resource, value=not is_on, expect=expect)
             return view.act(act, HoldCode.STATES_PENDING, nodes=waiting)
@@ -41,10 +42,10 @@ def forget(view: View) -> Outcome:
 
 
 def _waiting(view: View) -> tuple[str, ...]:
-    """Nodes with a state that would empty them once they are let in."""
-    return tuple(
-        name for name, node in sorted(view.nodes.items()) if node.facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value
-    )
+    """Nodes with a state that would empty them in vain; one that runs another driver would only get it again."""
+    required = NodePhase.UPGRADE_REQUIRED.value
+    found = sorted(view.nodes.items())
+    return tuple(name for name, node in found if node.facts.nvidia_state == required and node.facts.is_driver_in_sync)
 
 
 def _is_on(view: View) -> bool:
