@@ -103,10 +103,11 @@ upgrade: $(READY) ## helm upgrades seatrial itself in the middle of a rollout, f
 kubernetes-oldest: $(READY) ## chart, manifests, bundles and a short rollout on the oldest Kubernetes that the chart takes (built once)
 	@SEATRIAL_KUBERNETES=oldest $(RUN)/python -m pytest tests/chart/test_chart_real.py tests/bundles/test_taken_by_the_server.py tests/e2e/test_gates_namespace.py -q
 
-faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
+faults: $(READY) ## play 10,000 fault schedules on 30-node worlds, and 5,000 worlds in which everything happens together; kept in bench/results
 	@$(RUN)/python -m bench.faults
 	@$(RUN)/python -m bench.faults --operands --count 2000
 	@$(RUN)/python -m bench.faults --attrition --count 1000
+	@$(RUN)/python -m bench.faults --mixed --count 5000
 
 mutants: $(READY) ## break adapters, controller and run in 400 small ways, and count what tests without a cluster notice (SEED=n SAMPLE=n)
 	@$(RUN)/python -m bench.mutants --seed $(or $(SEED),1) --sample $(or $(SAMPLE),400)

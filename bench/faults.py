@@ -5,6 +5,7 @@ python -m bench.faults --seed 7              one of them: what can happen, how i
 python -m bench.faults --first 500 --count 100
 python -m bench.faults --operands            schedules of rollouts that move operands, by seeds of their own
 python -m bench.faults --attrition           schedules of rollouts by attrition on a busy fleet, by seeds of their own
+python -m bench.faults --mixed               schedules in which everything happens together, whoever moves the nodes
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from seatrial.run.memory import Memory
 from seatrial_lab.schedules.attrition import run_attrition
 from seatrial_lab.schedules.behaviours import table
 from seatrial_lab.schedules.delegated import run_delegated
+from seatrial_lab.schedules.mixed import run_mixed
 from seatrial_lab.schedules.operands import run_operands
 from seatrial_lab.schedules.schedules import Begin, Ending, run_schedule
 
@@ -61,6 +63,11 @@ def play_attrition(seed: int) -> Ending:
     return _told(run_attrition, seed)
 
 
+def play_mixed(seed: int) -> Ending:
+    """One schedule in which everything happens together."""
+    return _told(run_mixed, seed)
+
+
 def _told(run: Callable[[int, Begin], Ending], seed: int) -> Ending:
     """How it ended; what breaks in an unforeseen way is a broken promise too, and must not hide its seed."""
     try:
@@ -80,22 +87,24 @@ def main() -> int:
         one, name = play_operands, "faults-operands"
     elif asked.attrition:
         one, name = play_attrition, "faults-attrition"
+    elif asked.mixed:
+        one, name = play_mixed, "faults-mixed"
     if asked.seed is not None:
         ending = one(asked.seed)
         print(table(asked.seed), "", ending, sep="\n")
         return ending.broken is not None
-    result = _play_all(one, range(asked.first, asked.first + asked.count))
+    result = _play_all(one, range(asked.first, asked.first + asked.count), asked.processes)
     path = keep(name, result)
     print(json.dumps(result["how"]), f"{len(result['failures'])} broken; {path}", sep="\n")
     return bool(result["failures"])
 
 
-def _play_all(one: Callable[[int], Ending], seeds: range) -> dict[str, Any]:
+def _play_all(one: Callable[[int], Ending], seeds: range, process_count: int | None) -> dict[str, Any]:
     how: Counter[str] = Counter()
     failures: list[dict[str, Any]] = []
     totals: Counter[str] = Counter()
     started_at = told_at = time.monotonic()
-    with multiprocessing.Pool(os.cpu_count()) as pool:
+    with multiprocessing.Pool(process_count) as pool:
         for played, ending in enumerate(pool.imap_unordered(one, seeds, chunksize=8), 1):
             how[ending.how or "broken"] += 1
             totals.update(passes=ending.pass_count, acts=ending.act_count, faults=ending.fault_count)
@@ -131,6 +140,8 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--operands", action="store_true", help="of rollouts that move operands")
     parser.add_argument("--attrition", action="store_true", help="of rollouts by attrition on a busy fleet")
+    parser.add_argument("--mixed", action="store_true", help="of everything together, whoever moves the nodes")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     return parser.parse_args()
 
 

@@ -23,7 +23,7 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.decide import ACTIONS_MAX, Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
@@ -1112,3 +1112,17 @@ def test_a_breach_reads_as_a_sentence() -> None:
     assert str(Breach(promise="one_act", subject="n1", detail="2 acts in one pass")) == (
         "one_act broken at n1: 2 acts in one pass"
     )
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.WAVING, RolloutPhase.REVERTED])
+def test_what_nvidias_controller_begins_by_itself_is_noted_down_and_breaks_no_unit(phase: RolloutPhase) -> None:
+    labels = {"clique": "c1"}
+    begun = a_node(nvidia_state="cordon-required", labels=labels)
+    seen = at(replace(LEFT_TO_NVIDIA, phase=phase), begun, a_node("n2", nvidia_state="upgrade-required", labels=labels))
+    seen = replace(seen, operator=replace(seen.operator, is_auto_upgrading=True))
+    intent = replace(CAREFUL, domains=(Domain(label="clique", is_unit=True),))
+    decision = decide(seen, intent, NOW)
+    assert [act.record.admitted for act in decision.actions if isinstance(act, WriteRolloutRecord)] == [
+        a_ledger("n1", attempt=0)
+    ]
+    assert broken(seen, intent, decision) == ()

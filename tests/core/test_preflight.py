@@ -229,6 +229,20 @@ def test_canaries_that_would_wait_for_each_other_are_told_before_anything_begins
     assert (HoldCode.CANARIES_CROWDED in codes) is is_told
 
 
+@pytest.mark.parametrize(("parallel_max", "is_told"), [(2, True), (3, False)])
+def test_canaries_of_two_units_need_room_for_one_of_them_beside_a_whole_unit(parallel_max: int, is_told: bool) -> None:
+    nodes = [an_old_node(f"n{each}", labels={"clique": f"c{each // 2}"}) for each in range(4)]
+    intent = an_intent(
+        parallel_max=parallel_max,
+        unavailable_max=4,
+        domains=(Domain(label="clique", is_unit=True),),
+        campaign=a_campaign(canary=Canary(nodes=("n0", "n2")), gates=(GPU_GATE,)),
+    )
+    seen = a_snapshot(*nodes, campaign=a_campaign_record(), operator=an_operator())
+    codes = {held.code for held in decide(seen, intent, NOW).waits}
+    assert (HoldCode.CANARIES_CROWDED in codes) is is_told
+
+
 # ── limits that nothing fits into ────────────────────────────────────────────────────────────────────────────────────
 
 ALL: dict[str, Any] = {"parallel_max": 0, "unavailable_max": "100%"}

@@ -172,7 +172,8 @@ def instead(after: Fate, _before: Fate) -> Fate:
 def lowered(intent: Intent) -> Intent:
     """The same wish, with half of everything."""
     limits = intent.limits
-    lower = Limits(
+    lower = replace(
+        limits,
         parallel_max=max(limits.parallel_max // 2, 1),
         unavailable_max=replace(limits.unavailable_max, amount=max(limits.unavailable_max.amount // 2, 1)),
     )

@@ -5,8 +5,8 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 from operator import itemgetter
@@ -164,13 +164,22 @@ def why_crowded(view: View) -> Hold | None:
         return None
     budget = capacity.budget_of(view.nodes, (), view.intent)
     for name, scope in sorted(budget.scopes.items()):
-        units = {budget.unit_of.get(each, each) for each in names if name in budget.around(each)}
+        inside = {each for each in view.nodes if name in budget.around(each)}
+        needed = _room_needed(budget, inside, [each for each in names if each in inside])
         limit = scope.at_once_max
-        if 0 < limit < len(units):
+        if 0 < limit < needed:
             where = {"scope": scope.name} if scope.name else {}
             since = view.record.entered_at or None
-            return hold(view.name, HoldCode.CANARIES_CROWDED, where, since=since, count=len(units), limit=limit)
+            return hold(view.name, HoldCode.CANARIES_CROWDED, where, since=since, count=needed, limit=limit)
     return None
+
+
+def _room_needed(budget: capacity.Budget, inside: Collection[str], canaries: Sequence[str]) -> int:
+    """How many nodes are at work at once when the last canary begins with its unit, and the others wait for it."""
+    members = Counter(unit for name, unit in budget.unit_of.items() if name in inside)
+    units = {budget.unit_of.get(each, each) for each in canaries}
+    waiting = {unit: sum(budget.unit_of.get(each, each) != unit for each in canaries) for unit in units}
+    return max((count + members.get(unit, 1) for unit, count in waiting.items() if count), default=0)
 
 
 def _never_fitting(view: View) -> tuple[Hold, ...]:

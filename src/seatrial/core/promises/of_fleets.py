@@ -139,11 +139,13 @@ def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
             unit, members = unit_of.get(admission.node, ("", frozenset()))
             # What has begun is brought to its end; a node that waits for its jobs runs what it ran.
             is_new = admission.node in nodes and not admission.is_ahead
-            if is_new and _is_untouched(nodes[admission.node]):
+            if is_new and _is_untouched(seen, nodes[admission.node]):
                 left = sorted(name for name in members if not goes_along(nodes[name], after))
                 if left:
                     yield breach("whole", admission.node, f"let in without {a_few(left, 4)} of {unit}")
 
 
-def _is_untouched(node: NodeSeen) -> bool:
-    return not is_under_way(node.record) or (node.record is not None and node.record.phase in CLOSING)
+def _is_untouched(seen: Snapshot, node: NodeSeen) -> bool:
+    """Whether a node runs what it ran, and would go on to; what NVIDIA's controller began, it brings to its end."""
+    ours = seen.nodes[node.name].record
+    return not is_under_way(node.record) or (ours is not None and ours.phase in CLOSING)

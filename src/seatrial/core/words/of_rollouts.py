@@ -195,8 +195,9 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the ClusterPolicy or NVIDIADriver).",
     ),
     HoldCode.CANARIES_CROWDED: says(
-        "{count} canaries stay cordoned together until their gates have passed on all of them, and the "
-        "limits{scope_text} have room for {limit}, so they would wait for each other forever",
+        "the canaries stay cordoned together until their gates have passed on all of them; with their units that takes "
+        "room for {count:node}, and the limits{scope_text} have room for {limit}, so they would wait for each other "
+        "forever",
         "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or use fewer canaries (spec.canary).",
     ),
     HoldCode.IDLE_GPUS_TOO_FEW: says(

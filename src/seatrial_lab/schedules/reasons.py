@@ -1,0 +1,248 @@
+"""What a world waits for when nothing moves any more: whether it is true, and whether somebody can end it.
+
+    a root      a hold whose reason can be looked up in the truth: it has to be true
+    the rest    holds that point at a root: at the rollout's own wait, or at another node's
+
+A world has ended, or has a root whose next step is an act of somebody; whoever is told that it goes on by itself must
+not be told so for ever. Law of this file: a reason that nobody looks up counts as untrue until it has a row here.
+Tests: tests/sim/test_mixed.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from seatrial.core.decide import Decision
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import ENDED
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.words import explain
+from seatrial.core.words.explanations import BY_ITSELF
+from seatrial.sim.world import World
+from seatrial_lab.explore.truths import scopes
+from seatrial_lab.schedules.busy import GPUS
+from seatrial_lab.schedules.judging import TRANSIENT
+from seatrial_lab.schedules.truths import Truths, has_failed, lacks_driver, runs
+
+OfNode: TypeAlias = Callable[[NodeSeen], bool]
+OfWorld: TypeAlias = Callable[[World, Hold], bool]
+
+
+def _is_published_by_others(world: World) -> bool:
+    """Whether what is published is neither where the rollout goes nor where it came from."""
+    wanted = {node.facts.wanted.version for node in world.nodes.values() if node.facts.wanted is not None}
+    carried = {carrier.version for carrier in world.outside.operator.carriers if carrier.version}
+    return bool((wanted | carried) - {str(world.intent.target.driver)})
+
+
+def _is_at_limit(world: World, held: Hold) -> bool:
+    """Whether more would be unavailable than may, with this node and those it goes with."""
+    params = dict(held.params)
+    inside = [node for node in world.nodes.values() if _is_in(node, params.get("scope", ""))]
+    away = {node.name for node in inside if node.facts.is_unavailable or lacks_driver(node)}
+    more = _unit_of(world, held.subject) & {node.name for node in inside}
+    return len(away | more) > int(params["limit"])
+
+
+def _is_too_large(world: World, held: Hold) -> bool:
+    return len(_unit_of(world, held.subject)) > int(dict(held.params)["limit"])
+
+
+def _is_any_too_large(world: World) -> bool:
+    """Whether a unit has more nodes than some limit ever lets go at once."""
+    for _, inside, limits in scopes(tuple(world.nodes.values()), world.intent):
+        names = {node.name for node in inside}
+        at_once = min(limits.parallel_max or len(inside), limits.unavailable_max.of(len(inside)))
+        if any(len(_unit_of(world, name) & names) > at_once for name in names):
+            return True
+    return False
+
+
+def _largest_unit(world: World) -> int:
+    return max(len(_unit_of(world, name)) for name in world.nodes)
+
+
+def _idles_too_many(world: World, held: Hold) -> bool:
+    """Whether the GPUs of this node and of those it goes with are more than the budget has left."""
+    away = {node.name for node in world.nodes.values() if node.facts.is_unavailable or lacks_driver(node)}
+    return len(away | _unit_of(world, held.subject)) * GPUS > int(dict(held.params)["limit"])
+
+
+def _allows_too_few(world: World, held: Hold) -> bool:
+    """Whether a budget allows fewer disruptions than it has pods on this node, and on those of the same job."""
+    name = dict(held.params)["budget"]
+    budget = next(each for each in world.work.budgets if each.full_name == name)
+    together = _together(world, held.subject)
+    pods = (pod for each in together if each in world.nodes for pod in world.nodes[each].facts.pods)
+    closed = (node for node in world.nodes.values() if node.facts.is_cordoned and node.name not in together)
+    spent = sum(budget.covers(pod.namespace, pod.labels) for node in closed for pod in node.facts.pods)
+    return sum(budget.covers(pod.namespace, pod.labels) for pod in pods) > budget.allowed - spent
+
+
+def _together(world: World, name: str) -> set[str]:
+    """The node, and all that go with it: of its unit, or under the same jobs."""
+    found: set[str] = set()
+    more = {name}
+    while more - found:
+        found |= more
+        inside = [world.nodes[each] for each in found if each in world.nodes]
+        jobs = {pod.job.gang for node in inside for pod in node.facts.pods if pod.job is not None}
+        alike = (
+            node.name
+            for node in world.nodes.values()
+            if any(pod.job is not None and pod.job.gang in jobs for pod in node.facts.pods)
+        )
+        more = {*alike, *(each for mine in found for each in _unit_of(world, mine))}
+    return found
+
+
+def _canaries(world: World) -> tuple[str, ...]:
+    return world.rollout.campaign.canaries if world.rollout.campaign is not None else ()
+
+
+def _is_unfit_canary(world: World, name: str) -> bool:
+    return name not in world.nodes or _is_unfit(world.nodes[name])
+
+
+def _is_crowded(world: World) -> bool:
+    """Whether several canaries, with those that go with them, are more than any limit has room for."""
+    campaign, units = world.intent.campaign, any(domain.is_unit for domain in world.intent.domains)
+    needed = campaign.canary.count + units if campaign is not None else 0
+    rooms = (
+        min(limits.parallel_max or len(inside), limits.unavailable_max.of(len(inside)))
+        for _, inside, limits in scopes(tuple(world.nodes.values()), world.intent)
+    )
+    return campaign is not None and campaign.canary.count > 1 and min(rooms) < needed
+
+
+def _is_unfit(node: NodeSeen) -> bool:
+    return has_failed(node) or node.facts.is_skipped or not node.facts.is_ready
+
+
+def _unit_of(world: World, name: str) -> set[str]:
+    """The node, and those that are upgraded with it as one."""
+    labels = [domain.label for domain in world.intent.domains if domain.is_unit]
+    mine = {(label, world.nodes[name].facts.labels.get(label)) for label in labels if name in world.nodes}
+    alike = (node for node in world.nodes.values() for label in labels if (label, node.facts.labels.get(label)) in mine)
+    return {name, *(node.name for node in alike)}
+
+
+def _is_in(node: NodeSeen, scope: str) -> bool:
+    kind, _, value = scope.partition(" ")
+    return not kind or node.facts.labels.get(kind) == value or node.facts.owner == value
+
+
+ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
+    HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
+    HoldCode.NODE_NOT_READY: lambda node: not node.facts.is_ready,
+    HoldCode.FAILED: has_failed,
+    HoldCode.MOVED_BY_NVIDIA: lambda node: node.facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value),
+}
+"""Why a node waits for somebody."""
+
+ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
+    HoldCode.PAUSED: lambda world, _: world.intent.is_paused,
+    HoldCode.UNAVAILABLE_LIMIT: _is_at_limit,
+    HoldCode.UNIT_TOO_LARGE: _is_too_large,
+    HoldCode.UNIT_NEVER_FITS: lambda world, _: _is_any_too_large(world),
+    HoldCode.IDLE_GPUS_TOO_FEW: lambda world, held: _largest_unit(world) * GPUS > int(dict(held.params)["limit"]),
+    HoldCode.IDLE_GPU_LIMIT: _idles_too_many,
+    HoldCode.UNIT_UNFIT: lambda world, held: any(
+        _is_unfit(world.nodes[name]) for name in _unit_of(world, held.subject) if name in world.nodes
+    ),
+    HoldCode.WAVE_BLOCKED: lambda world, _: any(map(_is_unfit, world.nodes.values())),
+    HoldCode.NO_CANARY: lambda world, _: all(_is_unfit_canary(world, name) for name in _canaries(world)),
+    HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
+    HoldCode.DISRUPTION_LIMIT: lambda world, held: _allows_too_few(world, held),
+    HoldCode.MEMBERS_LEFT: lambda world, _: any(
+        has_failed(node) or runs(node) != str(world.intent.target.driver) or not node.facts.is_in_sync
+        for node in world.nodes.values()
+    ),
+    HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
+    HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
+    HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
+    HoldCode.FAILURE_BUDGET: lambda world, _: sum(map(has_failed, world.nodes.values())) > world.intent.failed_max,
+}
+"""Why a rollout, or any node of it, waits for somebody."""
+
+POINTING: Final = frozenset(
+    {
+        HoldCode.NOT_ITS_TURN,
+        HoldCode.CANARY_AT_WORK,
+        HoldCode.CANARY_CLOSED,
+        HoldCode.WAVE_AT_WORK,
+        HoldCode.NODES_GOING_BACK,
+    }
+)
+"""What only says that somebody else is waited for."""
+
+
+def why_unsettled(world: World, decision: Decision, truths: Truths) -> str | None:
+    """What is wrong with a world in which nothing moves any more."""
+    return next(_unsettled(world, decision, truths), None)
+
+
+def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
+    if decision.actions:
+        yield f"at rest with acts to do: {decision.actions[0].id}"
+    roots = []
+    for held in decision.holds:
+        node = world.nodes.get(held.subject)
+        if held.code in ROOTS_OF_NODES:
+            if node is None or not ROOTS_OF_NODES[held.code](node):
+                yield f"{held.subject} is held by {held.code}, and that is not true"
+            roots.append(held)
+        elif held.code in ROOTS:
+            if not ROOTS[held.code](world, held):
+                yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
+            roots.append(held)
+        elif held.code in TRANSIENT:
+            yield f"{held.subject} waits for ever: {held.code}"
+        elif held.code not in POINTING:
+            yield f"{held.subject} is held by {held.code}, and nobody looks that up: {explain.why(held)}"
+    yield from _silent(world, decision, roots)
+    yield from _left(world, decision, truths)
+
+
+def _silent(world: World, decision: Decision, roots: list[Hold]) -> Iterator[str]:
+    """Nodes and campaigns that have not ended, and wait for nobody who could end it."""
+    record = world.rollout.campaign
+    held = {each.subject for each in decision.holds}
+    is_over = record.phase in ENDED if record is not None else world.intent.campaign is None
+    waiting = [name for name, node in world.nodes.items() if not _is_through(node)]
+    for name in waiting if record is None else ():
+        if name not in held:
+            yield f"{name} is {_phase(world.nodes[name])}, and nobody says why"
+    helping = [each for each in roots if BY_ITSELF not in explain.next_step(each)]
+    if ((waiting and record is None) or not is_over) and not helping:
+        where = record.phase if record is not None else "it"
+        yield f"{where} for ever, and nobody can do anything: {sorted({each.code for each in decision.holds})}"
+
+
+def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
+    """What we left on nodes."""
+    record, held = world.rollout.campaign, {(each.subject, each.code) for each in decision.holds}
+    for name in sorted(truths.ours):
+        node = world.nodes[name]
+        if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs:
+            continue
+        # While another version is published every node keeps its place; one that failed before stays as it was.
+        keeping = (HoldCode.TARGET_NOT_PUBLISHED, HoldCode.FAILURE_BUDGET)
+        is_kept = decision.stop is not None or any((name, code) in held for code in keeping)
+        if not is_kept:
+            where = record.phase if record is not None else "at rest"
+            yield f"{where}, and {name} is still closed by us, {_phase(node)}"
+    if record is not None and record.phase in ENDED:
+        for node in world.nodes.values():
+            is_marked = bool(node.facts.skipped_by or node.facts.canary_of)
+            if is_marked and node.facts.is_ready:  # else it was left behind, and is kept out until it is back
+                yield f"{record.phase}, and {node.name} is still marked"
+
+
+def _is_through(node: NodeSeen) -> bool:
+    return node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
+
+
+def _phase(node: NodeSeen) -> NodePhase | None:
+    return node.record.phase if node.record is not None else None

@@ -1,0 +1,178 @@
+"""Worlds in which everything happens together: the first of them, and what their judge finds. All 5,000: `make faults`.
+
+A seed that found something is kept here or in tests/scenarios/seeds_mixed.txt, with what it found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.faults import begin
+
+from seatrial.core.actions.on_nodes import Cordon, RestartPod
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.budget import capacity
+from seatrial.core.decide import Decision
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model.intent import Domain
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.promises import invariants
+from seatrial.ports import Outcome, Result
+from seatrial.sim.nodes import new_node
+from seatrial.sim.world import World
+from seatrial_lab.schedules import reasons
+from seatrial_lab.schedules.judging import Judge
+from seatrial_lab.schedules.mixed import MixedPlay, Way, run_mixed
+from seatrial_lab.schedules.truths import HOUR, Truths
+from tests.builders import NEW, OLD, an_intent
+
+pytestmark = pytest.mark.slow
+
+SEEDS = Path(__file__).parents[1] / "scenarios" / "seeds_mixed.txt"
+KEPT = [int(line.split()[0]) for line in SEEDS.read_text().splitlines() if line and not line.startswith("#")]
+PLAYED = (*range(10), 18, 36)
+"""The last two leave the nodes to NVIDIA's controller."""
+UNIT = Domain(label="clique", is_unit=True)
+
+
+@pytest.mark.parametrize("seed", sorted({*PLAYED, *KEPT}))
+def test_every_world_ends_or_waits_for_a_true_reason_that_somebody_can_end(seed: int) -> None:
+    ending = run_mixed(seed, begin)
+    assert ending.broken is None, f"\n{ending}"
+    assert ending.how in ("done", "reverted", "held")
+
+
+def test_every_way_is_drawn() -> None:
+    assert {MixedPlay(seed, begin, 3).drawn.way for seed in PLAYED} == set(Way)
+
+
+def test_limits_that_are_not_asked_are_found_by_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    scope_of = capacity.scope_of
+
+    def unlimited(name: str, source: Policy | Domain, total: int, *rest: Any) -> capacity.Scope:
+        return replace(scope_of(name, source, total, *rest), parallel_max=total, unavailable_max=total)
+
+    monkeypatch.setattr(capacity, "scope_of", unlimited)
+    monkeypatch.setattr(invariants, "PROMISES", ())
+    found = [run_mixed(seed, begin).broken or "" for seed in range(10)]
+    assert any("at a limit of" in why for why in found), found
+
+
+# ── the truths ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def looking(*, count: int = 3, **intent: Any) -> tuple[World, Truths]:
+    nodes = [new_node(f"n{number}", running=OLD, wanted=NEW, labels={"clique": "c1"}) for number in range(count)]
+    world = World(nodes, an_intent(**intent))
+    truths = Truths(Judge(world), is_calm=True)
+    world.watchers.append(truths.on_change)
+    world.watchers.append(truths.judge.on_change)
+    return world, truths
+
+
+def closed_and_restarted(world: World, truths: Truths, name: str) -> None:
+    """Our cordon, and the delete of its driver, arrive at a node."""
+    before = world.nodes[name]
+    record = NodeRecord(phase=NodePhase.POD_RESTART_REQUIRED, attempt=1, entered_at=0.0)
+    driver = before.facts.driver
+    assert driver is not None
+    acts = (
+        Cordon(node=name, record=record, expect=before.facts.resource_version),
+        RestartPod(
+            node=name,
+            attempt=1,
+            operand=Operand.DRIVER,
+            namespace=driver.namespace,
+            pod=driver.name,
+            uid=driver.uid,
+        ),
+    )
+    for act in acts:
+        found = world.nodes[name]
+        outcome = world.execute(act)
+        assert outcome.result is Result.DONE
+        truths.on_landing(act, found, outcome)
+
+
+def test_more_nodes_away_than_may_be_are_found() -> None:
+    world, truths = looking(unavailable_max=1, parallel_max=0)
+    closed_and_restarted(world, truths, "n0")
+    assert truths.judge.broken is None
+    closed_and_restarted(world, truths, "n1")
+    assert truths.judge.broken == "2 nodes are away at a limit of 1: n0, n1"
+
+
+def test_nodes_that_others_took_count_once_we_could_know() -> None:
+    world, truths = looking(unavailable_max=1, parallel_max=0)
+    world.change("n2", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True)))
+    world.tick_to(HOUR)
+    closed_and_restarted(world, truths, "n0")
+    assert truths.judge.broken == "2 nodes are away at a limit of 1: n0, n2"
+
+
+def test_more_drivers_away_at_once_than_may_be_are_found() -> None:
+    world, truths = looking(unavailable_max=3, parallel_max=1)
+    closed_and_restarted(world, truths, "n0")
+    closed_and_restarted(world, truths, "n1")
+    assert truths.judge.broken == "2 drivers are away at a limit of 1: n0, n1"
+
+
+def test_a_unit_that_stays_torn_is_found() -> None:
+    world, truths = looking(domains=(UNIT,))
+    new = replace(world.nodes["n0"].facts.driver, version=NEW.version)  # type: ignore[type-var]
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, driver=new)))
+    for hours in (0.0, 1.0, 2.5):
+        world.time = hours * HOUR
+        truths.look(Decision())
+    assert truths.judge.broken == "clique c1 is torn for 2.5 h: n0 run the new driver and n1, n2 the old one"
+
+
+def test_writes_without_anything_to_say_are_found() -> None:
+    world, truths = looking()
+    write = WriteRolloutRecord(record=RolloutRecord(name="spring", resource_version="1"))
+    for each in range(100):
+        world.time = 20.0 * each
+        truths.on_landing(write, None, Outcome(action=write, result=Result.DONE))
+    assert truths.judge.broken == "81 writes of its record in an hour in which nothing moved"
+
+
+def test_looks_that_find_nothing_to_do_and_ask_for_another_at_once_are_found() -> None:
+    _, truths = looking()
+    for _ in range(30):
+        truths.look(Decision(at=5.0, wake_at=5.2))
+    assert truths.judge.broken == "21 passes in a row had nothing to do, and asked for another one at once"
+
+
+# ── the reasons ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (HoldCode.SKIPPED, "n0 is held by skipped, and that is not true"),
+        (HoldCode.LEFT_OPEN, "n0 is held by left-open, and nobody looks that up"),
+        (HoldCode.LEDGER_PENDING, "n0 waits for ever: ledger-pending"),
+    ],
+)
+def test_a_reason_that_is_not_true_or_that_nobody_can_end_is_found(code: HoldCode, why: str) -> None:
+    world, truths = looking(count=1)
+    found = reasons.why_unsettled(world, Decision(holds=(hold("n0", code),)), truths)
+    assert found is not None
+    assert found.startswith(why)
+
+
+def test_a_true_reason_with_a_next_step_is_an_end() -> None:
+    world, truths = looking(count=1)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_skipped=True)))
+    held = hold("n0", HoldCode.SKIPPED)
+    assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True)))
+    truths.ours["n0"] = 0.0
+    found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
+    assert found == "at rest, and n0 is still closed by us, None"
