@@ -8,6 +8,7 @@ Tests: tests/sim/test_reactions.py
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -102,6 +103,14 @@ def successor_of(uid: str) -> str:
     stem, _, generation = uid.rpartition("-")
     is_counted = generation.isdecimal() and not _REAL_UID.fullmatch(uid)
     return f"{stem}-{next_of(generation)}" if is_counted else f"{uid}-1"
+
+
+def drawn(asked: str) -> float:
+    """A number from 0 to 1: always the same for the same question, and without a bearing on any other.
+
+    A checksum will not do: that of two names of one length differs by a constant, and so would the noise of two nodes.
+    """
+    return int.from_bytes(hashlib.sha256(asked.encode()).digest()[:8], "big") / 0xFFFFFFFFFFFFFFFF
 
 
 def rebooted(facts: NodeFacts, at: ApiInstant) -> NodeFacts:

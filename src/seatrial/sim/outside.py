@@ -12,7 +12,6 @@ Tests: tests/sim/test_outside.py
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
@@ -44,7 +43,7 @@ from seatrial.core.movers import driver_manager
 from seatrial.core.node.progress import carried, carrier_of, resource_of, stands_for
 from seatrial.sim import machine_pools, operand_pods, releases
 from seatrial.sim.acts import Refused
-from seatrial.sim.nodes import touched
+from seatrial.sim.nodes import drawn, touched
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]
 """Resources, and the driver version of each."""
@@ -493,10 +492,6 @@ def _judged(measurement: Measurement, running: tuple[str, ...], fate: GateFate) 
 
 
 def _seen_of(fate: GateFate, name: str, measurement: Measurement) -> float:
-    """How much of a figure a node shows in a round: always the same for the same question, and no two alike.
-
-    A checksum will not do: that of two names of one length differs by a constant, and so would the noise of two nodes.
-    """
-    asked = f"{name} {measurement.node} {measurement.round}".encode()
-    drawn = int.from_bytes(hashlib.sha256(asked).digest()[:8]) / 0xFFFFFFFFFFFFFFFF
-    return fate.shares.get(measurement.node, 1.0) * (1 + fate.spread * (2 * drawn - 1))
+    """How much of a figure a node shows in a round."""
+    noise = 2 * drawn(f"{name} {measurement.node} {measurement.round}") - 1
+    return fate.shares.get(measurement.node, 1.0) * (1 + fate.spread * noise)

@@ -81,7 +81,7 @@ def draw_intent(chance: random.Random) -> Intent:
         policy=Policy(limits=limits),
         failed_max=chance.choice([0, 1, 3]),
         attrition=Attrition(
-            deadline_seconds=chance.choice([2, 4, 8]) * HOUR,
+            deadline_seconds=chance.choice([3, 4, 8]) * HOUR,  # two hours are refused where one node goes at a time
             close_ahead=chance.choice([1.0, 1.0, 0.5, 0.2]),
             evicts_early=chance.choice([True, False]),
         ),

@@ -33,7 +33,6 @@ WAITING: Final = frozenset(
         HoldCode.LEFT_OPEN,
         HoldCode.GIVEN_BACK,
         HoldCode.DISRUPTION_LIMIT,
-        HoldCode.IDLE_GPU_LIMIT,
     }
 )
 """Why nodes wait by attrition."""
