@@ -143,6 +143,7 @@ def _is_in(node: NodeSeen, scope: str) -> bool:
 
 ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
     HoldCode.SRIOV_AT_WORK: lambda node: bool(node.facts.sriov),
+    HoldCode.SLIPPED_IN: lambda node: any(pod.is_terminating for pod in node.facts.pods),
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
     HoldCode.NODE_NOT_READY: lambda node: not node.facts.is_ready,
     HoldCode.FAILED: has_failed,
