@@ -195,9 +195,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the ClusterPolicy or NVIDIADriver).",
     ),
     HoldCode.CANARIES_CROWDED: says(
-        "the canaries stay cordoned together until their gates have passed on all of them; with their units that takes "
-        "room for {count:node}, and the limits{scope_text} have room for {limit}, so they would wait for each other "
-        "forever",
+        "the canaries stay cordoned until the gates have passed on all; with their units that takes {count:node}, and "
+        "the limits{scope_text} have room for {limit}, so they would wait for each other forever",
         "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or use fewer canaries (spec.canary).",
     ),
     HoldCode.IDLE_GPUS_TOO_FEW: says(
