@@ -75,14 +75,18 @@ def test_rules_in_words_are_shown_as_notes_and_judge_nothing(folder: Path, capsy
     write(folder, GOOD + RULES)
     assert main(["check", *ON]) == 0
     assert capsys.readouterr().out == (
+        "gpu-version-matrix.yaml:9:3: note: CUDA and driver: the driver is at least as new as CUDA asks for\n"
+        "gpu-version-matrix.yaml:13:3: note: one major component at a time\n"
+        "\n"
+        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-10, knowledge up to 2026-08-22).\n"
+        "Reasons and sources: `--full`; what a rule means: `--explain RULE`.\n"
+    )
+    assert main(["check", *ON, "--full"]) == 0
+    assert capsys.readouterr().out.startswith(
         "gpu-version-matrix.yaml:9:3: note (CUDA and driver)\n"
         "    the driver is at least as new as CUDA asks for\n"
         "    check: nvidia-smi\n"
         "    why: libraries of CUDA need their driver\n"
-        "gpu-version-matrix.yaml:13:3: note\n"
-        "    one major component at a time\n"
-        "\n"
-        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-10, knowledge up to 2026-08-22).\n"
     )
     _, told = as_json(capsys)
     assert [(note["name"], note["rationale"]) for note in told["notes"]] == [
@@ -144,9 +148,60 @@ def test_a_day_that_is_none_exits_2(folder: Path) -> None:
 # ── output ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_finding_reads_like_a_linters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_is_one_line_with_place_verdict_rule_reason_and_next_step(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(folder, GOOD.replace('"12.4"', '"13.0"'))
     main(["check", *ON])
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "gpu-version-matrix.yaml:5:17: fail driver-cuda (current): CUDA 13.0 needs driver 580.65.06 or newer, "
+        "as all of CUDA 13 does; found 550.127.05 → Take a driver of branch 580 or newer, or an older toolkit"
+    )
+
+
+def test_what_fails_is_listed_first_and_what_is_accepted_last(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accept = "    accept:\n    - rule: gpuop-operands\n      reason: we pin it\n"
+    write(folder, GOOD.replace("v0.17.0", "v0.16.2").replace('"12.4"', '"13.0.9"') + accept)
+    later = "  canary:\n    gpu_operator: v24.12.0\n    device_plugin: v0.16.2\n"
+    with (folder / "gpu-version-matrix.yaml").open("a", encoding="utf-8") as file:
+        file.write(later)
+    main(["check", *ON])
+    lines = capsys.readouterr().out.splitlines()
+    verdicts = [line.split(": ")[1].split(" (")[0].rsplit(" ", 1)[0] for line in lines[: lines.index("")]]
+    assert verdicts == sorted(verdicts, key=["fail", "unknown", "warn", "warn, accepted"].index)
+    assert {"fail", "warn, accepted"} <= set(verdicts)
+
+
+def test_two_components_that_one_rule_objects_to_are_two_findings_at_their_own_lines(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, GOOD.replace("v0.17.0", "v0.16.2") + "    container_toolkit: v1.16.2\n")
+    _, data = as_json(capsys)
+    found = [each for each in data["findings"] if each["rule"] == "gpuop-operands" and each["verdict"] == "warn"]
+    assert [each["places"][0]["line"] for each in found] == [7, 8]
+    assert [each["message"].split(", not ")[0].rsplit(" ", 2)[1:] for each in found] == [
+        ["device_plugin", "v0.17.0"],
+        ["container_toolkit", "v1.17.0"],
+    ]
+
+
+def test_a_matrix_with_errors_on_every_line_is_told_in_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(DATA / "matrix-with-errors-configmap.yaml")
+    main(["check", *ON, file])
+    lines = capsys.readouterr().out.splitlines()
+    main(["check", *ON, "--full", file])
+    assert len(lines) * 3 < len(capsys.readouterr().out.splitlines())
+    findings = lines[: lines.index("")]
+    assert all(line.startswith(f"{file}:") for line in findings)
+    assert " fail " in findings[0]
+    assert max(len(line) - len(file) for line in findings) < 280
+
+
+def test_the_full_form_of_a_finding_says_why_and_names_its_source(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, GOOD.replace('"12.4"', '"13.0"'))
+    main(["check", *ON, "--full"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "gpu-version-matrix.yaml:5:17: fail driver-cuda (current)"
     assert lines[1].startswith("    CUDA 13.0 needs driver 580.65.06 or newer")
@@ -177,7 +232,9 @@ def test_a_version_that_was_never_released_is_told_once_at_its_own_line(
     capsys.readouterr()
     assert main(["check"]) == 8
     told = [text for text in capsys.readouterr().out.splitlines() if text.startswith("gpu-version-matrix.yaml")]
-    assert told[0] == f"gpu-version-matrix.yaml:{line}:19: fail exists (current)"
+    assert told[0].startswith(
+        f"gpu-version-matrix.yaml:{line}:19: fail exists (current): GPU Operator v24.12.0 was never"
+    )
     assert told[1].startswith("gpu-version-matrix.yaml: 1 fail, 0 unknown, 0 warn")
 
 
@@ -337,7 +394,7 @@ def test_findings_and_summary_say_what_rests_on_own_facts(folder: Path, capsys: 
     write(folder, 'versions:\n  current:\n    gpu_operator: v26.10.0\n    gpu_driver: "620.70.06"\n')
     (folder / "seatrial-facts").mkdir()
     (folder / "seatrial-facts" / "mine.yaml").write_text(OWN)
-    main(["check", *ON, "--all"])
+    main(["check", *ON, "--all", "--full"])
     shown = capsys.readouterr().out
     assert "    own facts: seatrial-facts/mine.yaml\n" in shown
     assert "knowledge up to 2026-08-22, own facts in seatrial-facts/mine.yaml: " in shown

@@ -142,6 +142,14 @@ def test_a_plan_without_steps_has_no_impact_to_tell(here: Path, capsys: pytest.C
     assert "●" not in capsys.readouterr().out
 
 
+def test_the_legend_names_only_marks_that_a_row_carries(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=changed(RUNS, gpu_operator="v24.9.1"), canary=RUNS)
+    main(["plan", "--impact", *ON])
+    told = capsys.readouterr().out
+    assert "Impact on workloads" in told
+    assert "●" not in told
+
+
 def test_a_refusal_shows_which_rules_fight_and_exits_with_findings(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -229,13 +229,24 @@ def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
     told = Told(code="evicting", why="waiting for 2 pods", next_step="Nothing to do.")
     picture = replace(
         a_picture(RolloutPhase.WAVING),
-        failed=(NodeLine(name="n2", standing=Progress.FAILED, state="failed", driver="", since=None, told=None),),
+        failed=(
+            NodeLine(
+                name="n2",
+                standing=Progress.FAILED,
+                state="failed",
+                driver="",
+                is_driver_ready=False,
+                since=None,
+                told=None,
+            ),
+        ),
         moving=(
             NodeLine(
                 name="n3",
                 standing=Progress.MOVING,
                 state="drain",
                 driver="570.124.06",
+                is_driver_ready=False,
                 since=builders.NOW - 60,
                 told=told,
             ),
@@ -254,6 +265,7 @@ def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
             "standing": "moving",
             "state": "drain",
             "driver": "570.124.06",
+            "driverReady": False,
             "since": "1970-01-01T00:15:40Z",
             "hold": {
                 "subject": "n3",

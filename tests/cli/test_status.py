@@ -117,13 +117,17 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
         builders.a_node("n1"),
         builders.a_node("n2", driver=None),
         builders.a_node("n3", driver=builders.a_driver(version="")),
+        builders.a_node(
+            "n4", driver=builders.a_driver(version="580.105.08", is_ready=False, trouble="ImagePullBackOff")
+        ),
     )
     code, text = show(a_look(seen, sight=None, operator=DELEGATED))
     assert code is ExitCode.OK
+    stuck = "580.105.08 not Ready (ImagePullBackOff)"
     assert text.splitlines() == [
         "Mode      delegated, ClusterPolicy/cluster-policy is ready",
         "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)",
-        "Drivers   570.124.06 on 1 node, an unknown driver on 1 node, no driver pod on 1 node",
+        f"Drivers   570.124.06 on 1 node, {stuck} on 1 node, no driver pod on 1 node, unknown version on 1 node",
     ]
 
 
@@ -181,6 +185,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
                 "state": "",
                 "nvidiaState": "",
                 "driver": "",
+                "driverReady": False,
                 "wanted": "",
                 "cordoned": True,
                 "ready": False,
@@ -190,6 +195,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
                 "state": "upgrade-failed",
                 "nvidiaState": "",
                 "driver": "570.124.06",
+                "driverReady": True,
                 "wanted": "580.105.08",
                 "cordoned": True,
                 "ready": True,

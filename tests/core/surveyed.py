@@ -68,7 +68,12 @@ def a_node(name: str = "gpu-1", **changed: Any) -> NodeObject:
 def a_pod(container: str, node: str = "gpu-1", **changed: Any) -> PodObject:
     """A pod that brings what its container is called after."""
     image = changed.pop("image", OPERANDS.get(container, ""))
-    whole: dict[str, Any] = {"namespace": NAMESPACE, "images": ((container, image),), "started_at": STARTED_AT}
+    whole: dict[str, Any] = {
+        "namespace": NAMESPACE,
+        "images": ((container, image),),
+        "started_at": STARTED_AT,
+        "is_ready": True,
+    }
     return PodObject(node=node, **(whole | changed))
 
 

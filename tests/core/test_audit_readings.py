@@ -107,6 +107,25 @@ def test_the_driver_of_a_host_is_what_the_label_says() -> None:
     assert (found.text, found.caution) == ("580.142", "")
 
 
+def test_a_driver_whose_image_cannot_be_pulled_runs_nowhere() -> None:
+    image = f"nvcr.io/nvidia/driver:{DRIVER}-ubuntu22.04"
+    stuck = a_pod("nvidia-driver-ctr", image=image, started_at=None, is_ready=False, trouble="ImagePullBackOff")
+    found = reading(
+        a_cluster(a_node(loaded=Loaded(version=OLD, seen_at=STARTED_AT)), pods=(stuck,)), Component.GPU_DRIVER
+    )
+    assert isinstance(found, NotObservable)
+    assert found.missing.startswith("a Ready pod: ")
+    assert found.missing.endswith(f"image {image} is not Ready (ImagePullBackOff)")
+
+
+def test_beside_a_pod_that_never_became_ready_the_one_that_did_is_what_runs() -> None:
+    stuck = a_pod("nvidia-device-plugin", image="k8s-device-plugin:v0.18.0", started_at=None, is_ready=False)
+    ready = a_pod("nvidia-device-plugin", image="k8s-device-plugin:v0.17.1")
+    found = reading(a_cluster(a_node(), pods=(stuck, ready)), Component.DEVICE_PLUGIN)
+    assert isinstance(found, Seen)
+    assert found.text == "v0.17.1"
+
+
 def test_while_a_driver_pod_has_not_started_its_nodes_label_is_not_believed() -> None:
     pods = (a_pod("nvidia-driver-ctr", started_at=None, image=f"nvcr.io/nvidia/driver:580-{OLD}-rhcos4.18"),)
     found = reading(a_cluster(a_node(), pods=pods), Component.GPU_DRIVER)

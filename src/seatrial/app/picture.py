@@ -43,6 +43,8 @@ class NodeLine:
     standing: Progress
     state: str
     driver: str
+    """The version that its driver pod has; empty without a pod."""
+    is_driver_ready: bool
     since: Instant | None
     told: Told | None
     """Why it waits, as far as the status says so of this very node."""
@@ -171,6 +173,7 @@ def _line(node: NodeSeen, standing: Progress, told: Told | None) -> NodeLine:
         standing=standing,
         state=record.phase.value if record is not None else facts.nvidia_state or "not begun",
         driver=facts.driver.version if facts.driver is not None else "",
+        is_driver_ready=facts.driver is not None and facts.driver.is_ready,
         since=record.entered_at if record is not None else None,
         told=told,
     )
@@ -280,6 +283,7 @@ def _node_data(line: NodeLine) -> dict[str, Any]:
         "standing": line.standing.value,
         "state": line.state,
         "driver": line.driver,
+        "driverReady": line.is_driver_ready,
         "since": moment(line.since),
         "hold": told_data(line.name, line.told) if line.told else None,
     }

@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", metavar="FILE", action="append", default=[], help="rules of your own, in CEL")
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
     formats.add_output(parser, "sarif", "junit")
+    parser.add_argument("--full", action="store_true", help="each finding with its reasons and sources")
     parser.add_argument("-a", "--all", action="store_true", help="show what is ok too")
     parser.add_argument("--strict", action="store_true", help="exit 8 instead of 11: unknowns and warnings fail too")
     posting.add_arguments(parser)
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.cli.matrix import report as paper
 
     report = judging.judge(_asked(args))
-    _print(report, args.output, shows_all=args.all)
+    _print(report, args)
     code = paper.exit_code(report)
     code = ExitCode.FINDINGS if args.strict and code is ExitCode.INCONCLUSIVE else code
     posting.post(args, file=Path(report.file), code=code, summary=paper.summary(report))
@@ -72,19 +73,20 @@ def _asked(args: argparse.Namespace) -> CheckOptions:
     )
 
 
-def _print(report: CheckReport, output: str, *, shows_all: bool) -> None:
+def _print(report: CheckReport, args: argparse.Namespace) -> None:
     from seatrial.cli import terminal
     from seatrial.cli.matrix import report as paper
 
-    match output:
+    match args.output:
         case formats.JSON | formats.YAML:
-            formats.print_document(paper.as_json(report), output)
+            formats.print_document(paper.as_json(report), args.output)
         case "sarif":
             formats.print_document(paper.as_sarif(report), formats.JSON)
         case "junit":
             print_data(paper.as_junit(report), end="")
         case _:
-            print(paper.as_table(report, is_coloured=terminal.has_colour(sys.stdout), shows_all=shows_all), end="")
+            page = paper.as_table if args.full else paper.as_lines
+            print(page(report, is_coloured=terminal.has_colour(sys.stdout), shows_all=args.all), end="")
 
 
 def _day(text: str) -> date:

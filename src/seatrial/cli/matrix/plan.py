@@ -219,17 +219,20 @@ def _plan(plan: Plan, names: str, besides: _Told) -> Iterator[str]:
         yield from _labelled("note", f"{note}.")
     yield from _doubts(plan.findings)
     seen: set[tuple[str, str]] = set()
+    has_mark = False
     for step in plan.steps:
         yield ""
         yield from _step(step, seen)
         if besides.expected is not None:
             yield from _labelled("takes", f"{_takes(step, besides.expected)}.")
         if besides.has_impact:
-            yield from _impact(step)
+            lines = tuple(_impact(step))
+            has_mark = has_mark or any(_OUT in line for line in lines)
+            yield from lines
         seen = {(finding.rule, finding.message) for finding in step.findings}
         if step is not plan.steps[-1]:
             yield from _labelled("then", f"{BETWEEN}.")
-    if besides.has_impact and plan.steps:
+    if has_mark:
         yield ""
         yield from _wrapped(f"{_OUT} while this lasts, the node's GPUs are out of service.")
 

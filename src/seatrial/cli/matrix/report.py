@@ -7,6 +7,7 @@ Tests: tests/cli/test_check.py
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from seatrial.app.matrix.judging import CheckReport, Found
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.formats import Case, Outcome
-from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.findings import BADNESS, Finding, Verdict
 from seatrial.core.compat.matrix import Note, Span
 from seatrial.core.compat.rules import RULES
 
@@ -35,15 +36,50 @@ def exit_code(report: CheckReport) -> ExitCode:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_table(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
-    """Like a linter: place, verdict, rule; then what, what to do, and who says so."""
+def as_lines(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
+    """A line for each finding, as compilers print them: place, rule, verdict, what, and what to do next."""
+    lines = [_line(each, is_coloured) for each in _shown(report, shows_all=shows_all)]
+    lines += [
+        f"{note.span}: note: {': '.join(part for part in (note.name, note.rule) if part)}" for note in report.notes
+    ]
+    hint = "Reasons and sources: `--full`; what a rule means: `--explain RULE`."
+    return "\n".join([*lines, *([""] if lines else []), summary(report), *([hint] if lines else [])]) + "\n"
+
+
+def _line(found: Found, is_coloured: bool) -> str:
+    finding = found.finding
+    next_step = f" → {gist(finding.next_step)}" if finding.next_step and not finding.is_accepted else ""
+    return f"{_head(found, is_coloured)}: {gist(finding.message)}{next_step}"
+
+
+def gist(text: str) -> str:
+    """The first sentence, without brackets and what follows a colon: those are reasons, and `--full` has them."""
+    bare = text
+    while (shorter := _BRACKETED.sub("", bare)) != bare:
+        bare = shorter
+    return _REASONS.split(bare, maxsplit=1)[0].rstrip(".:")
+
+
+_BRACKETED: Final = re.compile(r"\s*\([^()]*\)")
+_REASONS: Final = re.compile(r":\s|\.\s+(?=\S)")
+
+
+def _shown(report: CheckReport, *, shows_all: bool) -> list[Found]:
+    """What fails first, what is accepted last, and within that as the file has it."""
     shown = [each for each in report.found if shows_all or each.finding.verdict is not Verdict.OK]
-    blocks = ["\n".join(_block(each, is_coloured)) for each in shown]
+    return sorted(
+        shown, key=lambda each: (each.finding.is_accepted, -BADNESS[each.finding.verdict], each.finding.spans[:1])
+    )
+
+
+def as_table(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
+    """In full: place, verdict, rule; then what, what to do, and who says so."""
+    blocks = ["\n".join(_block(each, is_coloured)) for each in _shown(report, shows_all=shows_all)]
     blocks += ["\n".join(_note_lines(note)) for note in report.notes]
     return "\n".join([*blocks, *([""] if blocks else []), summary(report)]) + "\n"
 
 
-def _block(found: Found, is_coloured: bool) -> Iterator[str]:
+def _head(found: Found, is_coloured: bool) -> str:
     finding = found.finding
     verdict = (
         f"\033[{_COLOURS[finding.verdict]}m{finding.verdict.value}\033[0m" if is_coloured else finding.verdict.value
@@ -51,7 +87,12 @@ def _block(found: Found, is_coloured: bool) -> Iterator[str]:
     accepted = ", accepted" if finding.is_accepted else ""
     place = f"{finding.spans[0]}: " if finding.spans else ""
     about = f" ({found.entry})" if found.entry else ""
-    yield f"{place}{verdict}{accepted} {finding.rule}{about}"
+    return f"{place}{verdict}{accepted} {finding.rule}{about}"
+
+
+def _block(found: Found, is_coloured: bool) -> Iterator[str]:
+    finding = found.finding
+    yield _head(found, is_coloured)
     yield from _wrapped(finding.message, "")
     if finding.next_step:
         yield from _wrapped(finding.next_step, "→ ")

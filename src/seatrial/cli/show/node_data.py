@@ -33,6 +33,7 @@ def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
         "trouble": record.trouble if record else "",
         "failures": record.failures if record else 0,
         "driver": facts.driver.version if facts.driver else "",
+        "driverReady": facts.driver is not None and facts.driver.is_ready,
         "wanted": facts.wanted.version if facts.wanted else "",
         "loaded": facts.loaded.version if facts.loaded else "",
         "owner": facts.owner,

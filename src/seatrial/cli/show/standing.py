@@ -93,6 +93,7 @@ def _node_data(name: str, node: NodeSeen) -> dict[str, Any]:
         "state": node.record.phase.value if node.record else "",
         "nvidiaState": node.facts.nvidia_state,
         "driver": node.facts.driver.version if node.facts.driver else "",
+        "driverReady": node.facts.driver is not None and node.facts.driver.is_ready,
         "wanted": node.facts.wanted.version if node.facts.wanted else "",
         "cordoned": node.facts.is_cordoned,
         "ready": node.facts.is_ready,
@@ -182,8 +183,7 @@ def _limits(limits: Limits) -> str:
 
 def _without_rollout(found: Look) -> Iterator[str]:
     drivers = Counter(
-        (node.facts.driver.version or "an unknown driver") if node.facts.driver else "no driver pod"
-        for node in found.nodes.values()
+        node.facts.driver.standing if node.facts.driver else "no driver pod" for node in found.nodes.values()
     )
     if not found.faults:
         yield "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)"

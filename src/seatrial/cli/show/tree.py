@@ -330,7 +330,9 @@ def _node(line: NodeLine, ink: Ink) -> str:
 
 
 def _runs(line: NodeLine) -> str:
-    return f"runs {line.driver}" if line.driver else "no driver"
+    if not line.driver:
+        return "no driver"
+    return f"runs {line.driver}" if line.is_driver_ready else f"driver {line.driver} is not Ready"
 
 
 def _since(line: NodeLine, picture: Picture) -> str:

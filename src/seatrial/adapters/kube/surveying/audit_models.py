@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.shapes.kinds import ContainerStatus
 from seatrial.adapters.kube.shapes.models import Model, OwnerReference, Quantities
 
 # ── metadata ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,22 +86,10 @@ class PodSpec(Model, frozen=True):
     containers: tuple[Container, ...] = ()
 
 
-class Running(Model, frozen=True):
-    started_at: str | None = None
-
-
-class ContainerState(Model, frozen=True):
-    running: Running | None = None
-
-
-class ContainerStatus(Model, frozen=True):
-    name: str = ""
-    state: ContainerState = ContainerState()
-
-
 class PodStatus(Model, frozen=True):
     phase: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
 class AuditedPod(Model, frozen=True):

@@ -16,6 +16,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.items import controller_of, count_of, is_labelled_dra, loaded_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
+from seatrial.adapters.kube.shapes.kinds import ContainerStatus
 from seatrial.adapters.kube.shapes.records import read_node
 from seatrial.adapters.kube.surveying import audit_models as shapes
 from seatrial.adapters.kube.surveying.once import Once, OnRead, Reading
@@ -127,12 +128,15 @@ def _pod(found: shapes.AuditedPod) -> PodObject | None:
     bringing, is_dra = _images(spec), is_labelled_dra(meta.labels)
     if not is_dra and not _brings(bringing):
         return None
+    main = _main(found, bringing)
     return PodObject(
         node=intern(spec.node_name),
         namespace=intern(meta.namespace),
         images=bringing,
         owner=intern(controller_of(meta.owner_references).name),
-        started_at=_started_at(found, bringing),
+        started_at=readable_instant(main.state.running.started_at if main.state.running is not None else None),
+        is_ready=main.ready,
+        trouble=_trouble(found, main),
         kernel=_said(meta.labels, keys.BUILT_FOR_LABEL),
         chart=_said(meta.labels, keys.CHART_LABEL),
         is_dra=is_dra,
@@ -140,13 +144,19 @@ def _pod(found: shapes.AuditedPod) -> PodObject | None:
     )
 
 
-def _started_at(found: shapes.AuditedPod, bringing: Images) -> float | None:
-    """When the container started that brings something; of a pod with none, its first."""
+def _main(found: shapes.AuditedPod, bringing: Images) -> ContainerStatus:
+    """The status of the container that brings something; of a pod with none, of its first."""
     name = next(
         (name for name, image in bringing if images.component_of(name, image)), bringing[0][0] if bringing else ""
     )
-    state = next((each.state for each in found.status.container_statuses if each.name == name), None)
-    return readable_instant(state.running.started_at if state is not None and state.running is not None else None)
+    statuses = (each for each in found.status.container_statuses if each.name == name)
+    return next(statuses, ContainerStatus())
+
+
+def _trouble(found: shapes.AuditedPod, main: ContainerStatus) -> str:
+    """Why the container waits; an init container before it says more than its own PodInitializing."""
+    waits = (each.state.waiting for each in (*found.status.init_container_statuses, main))
+    return next((intern(each.reason) for each in waits if each is not None), "")
 
 
 def _daemon_set(found: shapes.Workload) -> DaemonSetObject | None:

@@ -376,6 +376,16 @@ def _alone(rule: str, answer: Answer) -> Finding:
     )
 
 
+def apart(rule: str, answers: Iterable[Answer]) -> tuple[Finding, ...]:
+    """One finding per component that the rule objects to, at the place where the matrix names it; one if all is ok."""
+    given = tuple(answers)
+    groups: dict[tuple[Span, ...], list[Answer]] = {}
+    for answer in [each for each in given if each.verdict is not Verdict.OK] or given:
+        groups.setdefault(answer.spans[:1] if answer.verdict is not Verdict.OK else (), []).append(answer)
+    folded = (fold(rule, group) for group in groups.values())
+    return tuple(finding for finding in folded if finding is not None)
+
+
 def fold(rule: str, answers: Iterable[Answer]) -> Finding | None:
     """All a rule has to say as one finding, the worst first; what is ok is left out where something is not."""
     ranked = sorted(answers, key=lambda answer: -BADNESS[answer.verdict])

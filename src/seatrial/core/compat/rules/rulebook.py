@@ -26,7 +26,7 @@ from seatrial.core.compat.rules import (
     parts,
     platform,
 )
-from seatrial.core.compat.rules.cases import Answer, Case, Rule, Step, fold
+from seatrial.core.compat.rules.cases import Answer, Case, Rule, Step, apart
 from seatrial.core.compat.rules.operators import kubernetes, listed, network, openshift, runtimes, ships, systems
 from seatrial.core.errors import SeatrialError
 
@@ -89,35 +89,35 @@ class RuleUnknown(SeatrialError):  # noqa: N818 — a refusal about a name
 
 
 def check_stack(stack: Stack, facts: Facts, on: date) -> tuple[Finding, ...]:
-    """One finding for each rule that has something to judge, the ok ones included; a wrong value is told once."""
+    """Findings of each rule that has something to judge, the ok ones included; a wrong value is reported once."""
     case = Case(stack=stack, facts=facts, on=on)
     missing = _missing(case)
     without = _without(case, missing)
-    found, told = [], frozenset[Answer]()
+    found, told = list[Finding](), frozenset[Answer]()
     for rule in STACK_RULES:
         answers = rule.answers(case)
         vain = _vain(answers, rule.answers(without)) if missing and rule is not existence.EXISTS else frozenset()
-        found.append(fold(rule.id, _left(answers, told | vain)))
+        found += apart(rule.id, _left(answers, told | vain))
         told |= frozenset(answers) & frozenset(case.unreadable(*stack.values))
-    return tuple(each for each in found if each is not None)
+    return tuple(found)
 
 
 def check_change(
     before: Stack, after: Stack, facts: Facts, on: date, told: frozenset[Component] = frozenset()
 ) -> tuple[Finding, ...]:
-    """One finding for each rule on changes that has something to judge, the ok ones included.
+    """Findings of each rule on changes that has something to judge, the ok ones included.
 
     `told` are the components whose wrong value somebody has told already.
     """
     sides = [Case(stack=stack, facts=facts, on=on) for stack in (before, after)]
     step, without = (Step(before=each[0], after=each[1]) for each in (sides, [_without(side, told) for side in sides]))
     unread = frozenset(answer for side in sides for answer in side.unreadable(*told))
-    found = []
+    found: list[Finding] = []
     for rule in CHANGE_RULES:
         answers = rule.answers_on_change(step)
         vain = _vain(answers, rule.answers_on_change(without)) if told else frozenset()
-        found.append(fold(rule.id, _left(answers, unread | vain)))
-    return tuple(each for each in found if each is not None)
+        found += apart(rule.id, _left(answers, unread | vain))
+    return tuple(found)
 
 
 def wrong_values(stack: Stack, facts: Facts, on: date) -> frozenset[Component]:

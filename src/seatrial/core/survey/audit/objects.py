@@ -67,6 +67,10 @@ class PodObject:
     """Its DaemonSet."""
     started_at: ApiInstant | None = None
     """When its first main container started; None while it does not run."""
+    is_ready: bool = False
+    """Whether that container is Ready: until then it may never have brought anything."""
+    trouble: str = ""
+    """Why that container waits, in the kubelet's word."""
     kernel: str = ""
     """The kernel it was built for, where a label says so."""
     chart: str = ""

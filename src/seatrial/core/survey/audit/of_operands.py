@@ -75,9 +75,8 @@ def brought_by(pods: Iterable[PodObject]) -> Mapping[Component, tuple[Brought, .
 
 def operand(around: Around, part: Component) -> Reading:
     """A component that a pod brings to the node, and that is not there without one."""
-    found = around.bringing(part)
-    if found:
-        return _by_image(around, part, found[0])
+    if around.bringing(part):
+        return _by_image(around, part)
     gaps = _blind(around)
     if gaps:
         return unread(gaps)
@@ -110,8 +109,7 @@ def driver(around: Around) -> Reading:
 
 def driver_of_pod(around: Around) -> Reading | None:
     """The driver that the node's driver pod loads; None where there is no such pod."""
-    found = around.bringing(Component.GPU_DRIVER)
-    return _by_image(around, Component.GPU_DRIVER, found[0]) if found else None
+    return _by_image(around, Component.GPU_DRIVER) if around.bringing(Component.GPU_DRIVER) else None
 
 
 def is_older_than_driver(around: Around) -> bool:
@@ -166,11 +164,11 @@ def dra_driver(around: Around) -> Reading:
 
 def mofed(around: Around) -> Reading:
     """The network driver: loaded by a pod, labelled by discovery, or the one that came with the kernel."""
-    part, found = Component.MOFED, around.bringing(Component.MOFED)
+    part = Component.MOFED
     if around.node.mofed:
         return seen(part, around.node.mofed, MOFED_LABEL, "three digits are compared: the label may lack the fourth")
-    if found:
-        return _by_image(around, part, found[0])
+    if around.bringing(part):
+        return _by_image(around, part)
     gaps = _blind(around)
     if gaps:
         return unread(gaps)
@@ -227,9 +225,15 @@ def _several(part: Component, texts: Sequence[str], evidence: str) -> Reading:
     return Seen(value=values[0], evidence=evidence, more=tuple(values[1:]))
 
 
-def _by_image(around: Around, part: Component, found: Brought) -> Reading:
-    pod, name, image = found
-    return images.reading_of(part, image, f"Pod in {pod.namespace}, container {name}", around.digests)
+def _by_image(around: Around, part: Component) -> Reading:
+    """The version that a Ready pod brings; a pod that is not Ready may have an image that was never pulled."""
+    found = around.bringing(part)
+    pod, name, image = next((each for each in found if each[0].is_ready), found[0])
+    place = f"Pod in {pod.namespace}, container {name}"
+    if pod.is_ready:
+        return images.reading_of(part, image, place, around.digests)
+    trouble = f" ({pod.trouble})" if pod.trouble else ""
+    return NotObservable(cause=Cause.OBJECT, missing=f"a Ready pod: {place}, image {image} is not Ready{trouble}")
 
 
 def _version_of_chart(label: str) -> str:
