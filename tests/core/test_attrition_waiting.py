@@ -109,3 +109,55 @@ def test_a_closed_node_that_is_at_work_outside_windows_is_neither_evicted_nor_gi
     decision = outside_windows(closed("n1", a_job("j", "n1")), admitted=ahead("n1"))
     assert not any(isinstance(act, EvictPods | WriteNodeRecord) for act in decision.actions)
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD}
+
+
+# ── closed in vain, past the deadline ────────────────────────────────────────────────────────────────────────────────
+
+LATE = replace(WAVING, waving_since=NOW - 30 * HOUR)
+
+
+def failed(name: str) -> NodeSeen:
+    record = {"is_cordon_ours": True, "has_lost_driver": True}
+    return node(name, phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
+
+
+def half_full(name: str) -> NodeSeen:
+    return closed(name, a_job(f"j{name}", name, 4))
+
+
+@pytest.mark.parametrize("limits", [{"unavailable_max": 1, "idle": 16}, {"idle": 8}])
+def test_a_node_that_a_failed_node_leaves_no_room_is_opened_and_stays_open(limits: dict[str, Any]) -> None:
+    intent, admitted = wish(failed_max=1, **limits), (Admission(node="n9", attempt=1),)
+    shut = decided(seen(failed("n9"), half_full("n1"), admitted=(*ahead("n1"), *admitted), record=LATE), intent)
+    assert given_back(shut) == {"n1"}
+    opened = seen(failed("n9"), node("n1", a_job("j1", "n1", 4)), admitted=admitted, record=LATE)
+    told = held_alone(decided(opened, intent), "n1")
+    assert told.code in {HoldCode.UNAVAILABLE_LIMIT, HoldCode.IDLE_GPU_LIMIT}
+    assert dict(told.params)["nodes"] == "n9"
+
+
+def test_closed_nodes_whose_idle_gpus_leave_each_other_no_room_are_opened_until_one_has_it() -> None:
+    nodes = [closed(name, a_job(name, name, 1)) for name in ("n1", "n2")]
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2"), record=LATE), wish(idle=14))
+    assert given_back(decision) == {"n2"}
+    alone = seen(nodes[0], node("n2", a_job("n2", "n2", 1)), admitted=ahead("n1"), record=LATE)
+    assert ledger(decided(alone, wish(idle=14))) == {"n1": False}
+
+
+def test_a_node_that_waits_for_one_that_reloads_stays_closed() -> None:
+    moving = node("n9", phase=NodePhase.POD_RESTART_REQUIRED, is_cordoned=True, record={"is_cordon_ours": True})
+    admitted = (*ahead("n1"), Admission(node="n9", attempt=1))
+    decision = decided(seen(moving, half_full("n1"), admitted=admitted, record=LATE), wish(idle=24, unavailable_max=1))
+    assert given_back(decision) == set()
+
+
+def test_a_unit_that_a_failed_node_leaves_no_room_is_opened_as_one_although_a_member_is_open() -> None:
+    clique: dict[str, Any] = {"labels": {"clique": "c1"}}
+    intent = wish(unavailable_max=2, idle=32, failed_max=1, domains=(Domain(label="clique", is_unit=True),))
+    member = node("n2", a_job("j2", "n2", 4), **clique)
+    shut = closed("n1", a_job("j1", "n1", 4), **clique)
+    admitted = (Admission(node="n9", attempt=1),)
+    decision = decided(seen(failed("n9"), shut, member, admitted=(*ahead("n1"), *admitted), record=LATE), intent)
+    assert given_back(decision) == {"n1"}
+    opened = seen(failed("n9"), node("n1", a_job("j1", "n1", 4), **clique), member, admitted=admitted, record=LATE)
+    assert codes(decided(opened, intent), "n1") == codes(decided(opened, intent), "n2") == {HoldCode.UNAVAILABLE_LIMIT}

@@ -2,15 +2,18 @@
 
     recalled    admitted, and nothing taken from anybody yet: the admission is handed back
     surplus     closed for its jobs to end, by attrition, and empty: the node is given back to its users
+    in vain     closed, due to be emptied, and behind a limit that nothing under way will free: given back as well
 
 Law of this file: it looks at the budget as it stands, and lets nobody in. Tests: tests/core/test_capacity.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
-from seatrial.core.budget.capacity import WHOLE, Budget, taken_in
+from seatrial.core.budget.capacity import WHOLE, Budget, Tally, has_failed, taken_in
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 
@@ -52,6 +55,58 @@ def surplus(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, Nod
         over = len(found.unavailable) + len(taken[scope]) - found.unavailable_max - len(back.intersection(inside))
         back.update([name for name in inside if name not in back][: max(0, over)])
     return frozenset(back)
+
+
+def lasting(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, NodeSeen]) -> Tally:
+    """What stays spent when all that is under way is through and no node is closed ahead: failures, and what others
+    took."""
+    moving, failed = _moving_and_failed(ledger, nodes)
+    coming_back = moving | budget.ahead
+    scopes = {
+        name: replace(scope, unavailable=scope.unavailable - coming_back, under_way=frozenset())
+        for name, scope in budget.scopes.items()
+    }
+    idle = replace(budget.idle, idle_of={}) if budget.idle is not None else None
+    return Tally(replace(budget, scopes=scopes, idle=idle), failed)
+
+
+def in_vain(
+    rows: Sequence[Sequence[str]],
+    kept: AbstractSet[str],
+    ledger: Sequence[Admission],
+    budget: Budget,
+    nodes: Mapping[str, NodeSeen],
+) -> frozenset[str]:
+    """Closed nodes that cannot be emptied, of rows that go together and are due, the next one first.
+
+    A row that has no room even by itself waits for somebody to act. And where each has room by itself but none beside
+    the GPUs that stand idle on the others, nothing would ever move: the first that is not `kept` goes, the others stay
+    closed as far as they leave it room.
+    """
+    spent = lasting(ledger, budget, nodes)
+    back = frozenset(name for row in rows if spent.why_not(row) is not None for name in row)
+    moving, failed = _moving_and_failed(ledger, nodes)
+    now = Tally(budget, (each.node for each in ledger))
+    due = [row for row in rows if not kept & set(row)]
+    if back or moving or not due or budget.idle is None or any(now.why_not(row) is None for row in due):
+        return back
+    idle, room = budget.idle, budget.idle.gpus_max - budget.idle.gpus({*failed, *due[0]})
+    for row in rows:
+        idle_gpus = sum(idle.idle_of.get(name, 0) for name in row) if row is not due[0] else 0
+        if idle_gpus <= room:
+            room -= idle_gpus
+        else:
+            back |= frozenset(row)
+    return back
+
+
+def _moving_and_failed(
+    ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The nodes that were taken: those that will be back by themselves, and those that were given up."""
+    taken = frozenset(each.node for each in ledger if not each.is_ahead)
+    failed = frozenset(name for name in taken & nodes.keys() if has_failed(nodes[name].record))
+    return taken - failed, failed
 
 
 def _takes_work(node: NodeSeen) -> bool:

@@ -10,13 +10,13 @@ one of its nodes cannot come back to the others, which are closed. Tests: tests/
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import NamedTuple, assert_never
 
-from seatrial.core.budget import capacity, recall
+from seatrial.core.budget import capacity, recall, units
 from seatrial.core.budget.attrition import closing, costs, evicting, replicas, returning, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
 from seatrial.core.budget.attrition.seeing import kept_until, view_of
@@ -64,7 +64,8 @@ class Pages:
         )
 
     def given_back(self, view: View) -> frozenset[str]:
-        """Who is opened again: more are idle or unavailable than may, too many failed, or no upgrade could end there.
+        """Who is opened again: more are idle or unavailable than may, too many failed, no upgrade could end there, or
+        the deadline leaves no more time and no room will come.
 
         And services that were to be emptied, where their PodDisruptionBudget does not let them go any more."""
         ahead = self.ahead
@@ -73,7 +74,51 @@ class Pages:
         unfit = {name for name in ahead if why_not_startable(self.nodes[name]) is not None}
         unfit |= recall.surplus(self.ledger, self.budget, self.nodes)
         over = {name for act in returning.give_back(view) for name in act.nodes} | replicas.to_open(view)
-        return (ahead & over) | _with_theirs(unfit, view, ahead)
+        return (ahead & over) | _with_theirs(unfit, view, ahead) or self._in_vain(view)
+
+    def _in_vain(self, view: View) -> frozenset[str]:
+        """Closed nodes with idle GPUs that are due and that no limit will let be emptied unless somebody acts."""
+        if not self._is_late(view):
+            return frozenset()
+        ahead = self.ahead
+        large = {name for group in _oversized(view, ahead) for name in group.names}
+        groups = grouped((view.nodes[name] for name in sorted(ahead - large)), view.nodes, view.jobs)
+        rows, kept = [], set(replicas.waiting(view, frozenset(), frozenset(), is_last=True))
+        mates_of = self._open_mates()
+        for group in sorted((each for each in groups if each.idle), key=lambda each: (each.busy, each.names)):
+            mates = {mate for each in group.nodes for mate in mates_of.get(each.unit, ())}
+            parts = _split([*(name for name in group.names if name in ahead), *sorted(mates)], self.budget)
+            kept |= mates | (set(group.names) if len(parts) > 1 else set())  # a gang in parts leaves the others first
+            rows += parts
+        back = ahead & recall.in_vain(rows, kept, self.ledger, self.budget, self.nodes)
+        return _with_theirs(set(back), view, ahead)
+
+    def without_room(self, view: View, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Of these open nodes, those that no limit would let be emptied, each with all that it goes with.
+
+        Earlier than at the last call they may wait for room, and so may a node that is full: it costs nothing."""
+        if not self._is_late(view):
+            return {}
+        spent = recall.lasting(self.ledger, self.budget, self.nodes)
+        groups = grouped((view.nodes[name] for name in names), view.nodes, view.jobs)
+        mates_of = self._open_mates()
+        found: dict[str, tuple[str, ...]] = {}
+        for group in groups:
+            mates = (mate for each in group.nodes for mate in mates_of.get(each.unit, ()))
+            row = tuple(dict.fromkeys([*group.names, *mates]))
+            if group.idle and group.jobs and any(spent.why_not(part) for part in _split(row, self.budget)):
+                found |= dict.fromkeys(row, row)
+        return found
+
+    def _open_mates(self) -> dict[str, list[str]]:
+        """By unit, its nodes that are still to be upgraded and are not closed: whoever asks, it starts with them."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(units.not_asking(self.nodes, self.budget, ())):
+            found[self.budget.unit_of[name]].append(name)
+        return found
+
+    def _is_late(self, view: View) -> bool:
+        return self.terms.is_running and not self.terms.is_stopped and urgency.is_last_call(view)
 
     def standing(self, view: View) -> Standing:
         """What closed nodes are told, and why others are emptied."""
@@ -165,6 +210,8 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     torn = [name for name in asking.wishing if _is_torn(name, asking, budget)]
     busy = [name for name in asking.wishing if name not in {*asking.spared, *torn}]
     view = pages.view(busy)
+    vain = pages.without_room(view, busy)
+    view = replace(view, vain=frozenset(vain))
     has_failed = len(budget.failed) > budget.failed_max
     acts, bounds = _planned(view, pages.terms) if not has_failed else Turn([], {})
     shutting = [] if has_failed else _closed(acts, view, pages, frozenset(busy))
@@ -174,7 +221,8 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     rows = _rows(acts, shut, budget)
     together = {name: f"jobs of {row[0]}" for row in rows if len(row) > 1 for name in row if name not in budget.unit_of}
     joined = replace(budget, unit_of={**budget.unit_of, **together})
-    names = list(dict.fromkeys((*(name for row in rows for name in row), *asking.spared, *torn)))
+    spared = [name for name in asking.spared if name not in vain]
+    names = list(dict.fromkeys((*(name for row in rows for name in row), *spared, *torn)))
     if has_failed:
         names = list(asking.wishing)
     # A unit is taken when all of it is empty and seen closed; until then its nodes wait for each other.
@@ -182,13 +230,14 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     let_in = capacity.admit(names, wish, ledger, joined, asking.coming | late, asking.unfit, tell=tell)
     asked = {*names, *shutting}
     kept = {} if has_failed else _kept(acts, view, frozenset(shutting))
-    full = frozenset(name for act in acts if act.verb is Verb.CLOSE for name in act.nodes) - frozenset(shutting)
+    unclosed = (act.nodes for act in acts if act.verb is Verb.CLOSE)
+    full = vain | {name: nodes for nodes in unclosed for name in nodes if name not in shutting}
     left: Sequence[Hold] = ()
     if not has_failed:
-        others = [name for name in busy if name not in asked]
+        others = [name for name in asking.wishing if name not in asked]
         left = (
             *_left([name for name in others if name not in full], view, pages, kept, bounds),
-            *_limited([name for name in others if name in full], ledger, budget),
+            *_limited({name: full[name] for name in others if name in full}, ledger, budget),
             *_without_room(pages.ahead - kept.keys(), view, bounds),
         )
     gone = {each.node for each in let_in.ledger if not each.is_ahead}
@@ -240,8 +289,13 @@ def _rows(acts: Sequence[Act], shut: frozenset[str], budget: Budget) -> list[tup
     for act in acts:
         names = tuple(name for name in act.nodes if name in shut)
         if act.verb in (Verb.RELOAD, Verb.EVICT) and names:
-            rows += [names] if _may_ever_go(names, budget) else [(name,) for name in names]
+            rows += _split(names, budget)
     return rows
+
+
+def _split(names: Sequence[str], budget: Budget) -> list[tuple[str, ...]]:
+    """All at once, or one by one where that many may never go at once; a unit is never split."""
+    return [tuple(names)] if _may_ever_go(names, budget) else [(name,) for name in names]
 
 
 def _may_ever_go(names: Sequence[str], budget: Budget) -> bool:
@@ -317,8 +371,8 @@ def _left(
     return found
 
 
-def _limited(names: Sequence[str], ledger: Sequence[Admission], budget: Budget) -> list[Hold]:
-    """Why empty nodes still take work: as many reload, or are about to, as the limits on nodes allow."""
+def _limited(rows: Mapping[str, Sequence[str]], ledger: Sequence[Admission], budget: Budget) -> list[Hold]:
+    """Why nodes that were due to be closed, each with those it goes with, still take work: a limit on nodes or GPUs."""
     tally = capacity.Tally(budget, [each.node for each in ledger])
     coming = {each.node for each in ledger if each.is_ahead} - budget.busy
     slots = hold(
@@ -327,12 +381,15 @@ def _limited(names: Sequence[str], ledger: Sequence[Admission], budget: Budget) 
         limit=budget.whole.parallel_max,
         nodes=a_few(sorted(budget.whole.under_way | coming), 4),
     )
-    told: dict[capacity.Kind, Hold] = {}
-    for name in names:
-        kind = tally.kind_of(name)
-        if kind not in told:
-            told[kind] = tally.told([name]) if tally.why_not([name]) is not None else slots
-    return [replace(told[tally.kind_of(name)], subject=name) for name in names]
+    told: dict[capacity.Kind | Sequence[str], Hold] = {}
+    found: list[Hold] = []
+    for name, row in rows.items():
+        names = next(part for part in _split(row, budget) if name in part)
+        alike = names if len(names) > 1 else tally.kind_of(name)
+        if alike not in told:
+            told[alike] = tally.told(names) if tally.why_not(names) is not None else slots
+        found.append(replace(told[alike], subject=name))
+    return found
 
 
 def _without_room(names: AbstractSet[str], view: View, bounds: Mapping[str, Bound]) -> list[Hold]:

@@ -31,17 +31,19 @@ def close(view: View, room: int) -> Turn:
             continue
         is_alone = is_last and not busy_closed and not turn.acts  # a gang above the share has its turn, or never any
         bound = None
+        new = [node for node in group.nodes if not node.is_closed]  # the rest of it is counted already
+        idle = sum(node.idle for node in new)
         if any(gpus_of[name] > view.idle_max for name in group.names):
             bound = Bound.SIZE  # emptied, it would stand idle until it is given back, and be closed again
-        elif group.idle > room:
+        elif idle > room:
             bound = Bound.IDLE
-        elif group.jobs and len(group.nodes) > places and not is_alone:
+        elif group.jobs and len(new) > places and not is_alone:
             bound = Bound.SHARE
         if bound is not None:
             turn.left.update(dict.fromkeys(group.names, bound))
             continue
-        room -= group.idle
-        places -= len(group.nodes) if group.jobs else 0
+        room -= idle
+        places -= len(new) if group.jobs else 0
         allowed = replicas.spent(allowed, (job for job in jobs if job.is_service))
         turn.acts.append(Act(verb=Verb.CLOSE, nodes=group.names, why=_why(group, view, is_last), waiting_cost=cost))
     return turn
@@ -72,6 +74,8 @@ def _candidates(view: View, last: Instant) -> list[tuple[float, Group]]:
     longest = max(1.0, last - view.now)
     found: list[tuple[float, Group]] = []
     for group in grouped(openly, view.nodes, view.jobs):
+        if view.vain.intersection(group.names):
+            continue
         if not group.jobs or group.is_free_to_close or is_last or _moves(group, view):
             found.append((0.0, group))
             continue

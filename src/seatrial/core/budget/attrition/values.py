@@ -105,6 +105,8 @@ class View:
     """Whether Workloads of Kueue are suspended, not evicted: all of one starts again together."""
     keeps: frozenset[str] = frozenset()
     """Who was given back a moment ago and is not closed again yet."""
+    vain: frozenset[str] = frozenset()
+    """Open nodes that no limit would let be emptied now: closed, their idle GPUs would serve nobody."""
     allowed: Mapping[str, int] = field(default_factory=dict)
     """By PodDisruptionBudget: pods that may be disrupted now, less those that were asked to and are still there."""
 
