@@ -109,3 +109,22 @@ def test_a_closed_node_that_is_at_work_outside_windows_is_neither_evicted_nor_gi
     decision = outside_windows(closed("n1", a_job("j", "n1")), admitted=ahead("n1"))
     assert not any(isinstance(act, EvictPods | WriteNodeRecord) for act in decision.actions)
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD}
+
+
+# ── closed by an earlier attempt ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def again(name: str, **changes: Any) -> NodeSeen:
+    """A node behind our cordon that waits for another attempt; the ledger still has the first."""
+    record = {"is_cordon_ours": True, "attempt": 2}
+    return node(name, is_cordoned=True, record=record, **changes)
+
+
+@pytest.mark.parametrize("is_ahead", [True, False], ids=["closed alone", "taken"])
+@pytest.mark.parametrize("sriov", ["Draining", ""], ids=["aside", "free"])
+def test_an_idle_node_behind_our_cordon_counts_while_it_waits_for_another_attempt(sriov: str, is_ahead: bool) -> None:
+    admitted = (Admission(node="n1", attempt=1, is_ahead=is_ahead),)
+    half = node("n2", *(a_job(f"j{each}", "n2", 1) for each in range(4)))
+    snapshot = seen(again("n1", sriov=sriov), half, admitted=admitted)
+    decision = decided(snapshot, wish(idle=8))
+    assert set(ledger(decision)) == {"n1"}, "n2 would leave four more GPUs idle than the eight that may be"
