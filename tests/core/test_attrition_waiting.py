@@ -161,3 +161,22 @@ def test_a_unit_that_a_failed_node_leaves_no_room_is_opened_as_one_although_a_me
     assert given_back(decision) == {"n1"}
     opened = seen(failed("n9"), node("n1", a_job("j1", "n1", 4), **clique), member, admitted=admitted, record=LATE)
     assert codes(decided(opened, intent), "n1") == codes(decided(opened, intent), "n2") == {HoldCode.UNAVAILABLE_LIMIT}
+
+
+# ── closed by an earlier attempt ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def again(name: str, **changes: Any) -> NodeSeen:
+    """A node behind our cordon that waits for another attempt; the ledger still has the first."""
+    record = {"is_cordon_ours": True, "attempt": 2}
+    return node(name, is_cordoned=True, record=record, **changes)
+
+
+@pytest.mark.parametrize("is_ahead", [True, False], ids=["closed alone", "taken"])
+@pytest.mark.parametrize("sriov", ["Draining", ""], ids=["aside", "free"])
+def test_an_idle_node_behind_our_cordon_counts_while_it_waits_for_another_attempt(sriov: str, is_ahead: bool) -> None:
+    admitted = (Admission(node="n1", attempt=1, is_ahead=is_ahead),)
+    half = node("n2", *(a_job(f"j{each}", "n2", 1) for each in range(4)))
+    snapshot = seen(again("n1", sriov=sriov), half, admitted=admitted)
+    decision = decided(snapshot, wish(idle=8))
+    assert set(ledger(decision)) == {"n1"}, "n2 would leave four more GPUs idle than the eight that may be"

@@ -247,6 +247,36 @@ def test_a_cordon_that_was_lifted_is_written_down_also_under_a_third_version() -
     assert opened_by(decision, "n2") is NodePhase.WAIT_FOR_JOBS_REQUIRED
 
 
+def test_a_third_version_does_not_forgive_a_failed_node() -> None:
+    """The rollout would not bring that version, so the node stays failed and says what has to be published."""
+    decision = decided(mid_wave(failed("n2", wanted=THIRD)), careful(), NOW + 1e6)
+    assert opened_by(decision, "n2") is None
+    assert [held for held in decision.holds if held.subject == "n2"] == [
+        hold("n2", HoldCode.TARGET_NOT_PUBLISHED, found=THIRD.version, target=NEW.version)
+    ]
+
+
+def test_a_closed_node_that_is_to_be_tried_again_says_that_a_third_version_keeps_it_closed() -> None:
+    retried = a_node("n2", REQUIRED, wanted=THIRD, is_cordon_ours=True, record={"failed_revision": NEW.hash})
+    decision = decided(mid_wave(retried, phase=RolloutPhase.CANARY), careful())
+    assert [held for held in decision.holds if held.subject == "n2"] == [
+        hold("n2", HoldCode.TARGET_NOT_PUBLISHED, found=THIRD.version, target=NEW.version)
+    ]
+
+
+def test_a_failed_node_is_released_by_another_revision_of_the_target() -> None:
+    rebuilt = DriverRevision(hash="rebuilt", version=NEW.version)
+    decision = decided(mid_wave(failed("n2", wanted=rebuilt), NEW.version), careful())
+    assert opened_by(decision, "n2") is REQUIRED
+
+
+@pytest.mark.parametrize("back", [OLD, THIRD], ids=["old", "somebody's"])
+def test_on_the_way_back_the_version_that_stays_releases_a_failed_node(back: DriverRevision) -> None:
+    """The way back leaves alone what somebody published after us, so that is where the node goes."""
+    seen = mid_wave(failed("n2", wanted=back), back.version, RolloutPhase.REVERTING)
+    assert opened_by(decided(seen, careful()), "n2") is REQUIRED
+
+
 # ── a DaemonSet taken away from over its pods ────────────────────────────────────────────────────────────────────────
 
 

@@ -315,7 +315,7 @@ ROWS: tuple[Row, ...] = (
         aimed,
         "a node takes any version that is published",
         a_third_version,
-        (aiming.is_misled, "facts.wanted is not None and not facts.is_in_sync and not wants(facts, goal)", "False"),
+        (aiming.is_misled, "not facts.is_in_sync and is_misaimed(facts, goal)", "False"),
     ),
     row(
         aimed,

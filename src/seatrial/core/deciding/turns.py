@@ -10,6 +10,7 @@ from typing import Final
 
 from seatrial.core.actions.action import is_disruptive
 from seatrial.core.actions.on_nodes import WriteNodeRecord
+from seatrial.core.budget.capacity import has_failed
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
 from seatrial.core.deciding import neighbours
@@ -24,7 +25,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.node import clearing, closing
-from seatrial.core.node.aiming import is_misled, misled
+from seatrial.core.node.aiming import is_misaimed, is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import ahead, back_to, wants, way_back
@@ -108,7 +109,9 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
     if not course.is_plain and not may_move(node, course) and not course.mover.hands_back(node, orders):
         step = _left_alone(node, orders, course, seen)
         return step, step
-    step = _busy(node, seen.busy, orders) or step_node(node, orders, now)
+    is_aimed = is_under_way(node.record) or has_failed(node.record)
+    goal = goal_of(node, seen, orders.intent) if is_aimed else ""
+    step = _busy(node, seen.busy, orders) or step_node(node, orders, now, goal)
     if stop is not None:
         if stop.code not in CONTRADICTED and closing.is_surely_opened(node):
             return step, step  # it keeps its place in a pause, too: it is closed, or says which write that waits for
@@ -116,7 +119,7 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
             return Step(hold=like(stop, node.name)), step
     if not is_under_way(node.record):
         return step, step  # the thousands that wait or are done cannot be misled
-    goal, target = goal_of(node, seen, orders.intent), orders.intent.target.published
+    target = orders.intent.target.published
     record = seen.rollout.campaign
     back = goal if record is not None and letting_in.is_going_back(record) else ""
     if (
@@ -179,9 +182,11 @@ def may_move(node: NodeSeen, course: Course) -> bool:
 
 def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) -> Step:
     """What a node waits for that takes no step of its own: for somebody else to move it, or for its turn."""
+    goal = goal_of(node, seen, orders.intent)
+    if node.record is not None and node.record.is_cordon_ours and is_misaimed(node.facts, goal):
+        return misled(node, goal)  # it failed, is to be tried again, and stays closed until it can be
     if node.name in course.open:
         is_back = letting_in.is_going_back(course.record)
-        goal = goal_of(node, seen, orders.intent)
         step = course.mover.step_elsewhere(node, orders, goal, is_back=is_back)
         if step is not None:
             return step

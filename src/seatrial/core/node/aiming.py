@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import wants
 from seatrial.core.node.writing import Step
@@ -26,7 +26,12 @@ def is_misled(node: NodeSeen, goal: str) -> bool:
     facts = node.facts
     if not goal or not is_under_way(node.record) or facts.driver is None or facts.driver.is_terminating:
         return False
-    return facts.wanted is not None and not facts.is_in_sync and not wants(facts, goal)
+    return not facts.is_in_sync and is_misaimed(facts, goal)
+
+
+def is_misaimed(facts: NodeFacts, goal: str) -> bool:
+    """Whether what is published for a node is known, and is not what the rollout wants there."""
+    return bool(goal) and facts.wanted is not None and not wants(facts, goal)
 
 
 def misled(node: NodeSeen, goal: str) -> Step:

@@ -26,7 +26,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.node import clearing, closing, fresh, maintenance, operating
+from seatrial.core.node import aiming, clearing, closing, fresh, maintenance, operating
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.node.visiting import Takes
@@ -55,8 +55,8 @@ VALIDATOR_SECONDS: Final = 60.0
 """How long a validator older than the driver may take to start anew by itself before we restart it."""
 
 
-def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    """The next step of one node."""
+def step_node(node: NodeSeen, orders: Orders, now: Instant, goal: str = "") -> Step:
+    """The next step of one node; `goal` is the version that the rollout wants there, empty where it wants none."""
     unclear = why_unclear(node)
     if unclear is not None:
         return Step(hold=unclear)
@@ -78,13 +78,13 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return aside
     if closing.is_opened_by_reboot(node):
         return new_attempt(node, orders, now)
-    step = _step_in_phase(node, phase, orders, now)
+    step = _step_in_phase(node, phase, orders, now, goal)
     if node.facts.sriov and isinstance(step.action, Uncordon):
         return Step(hold=why_at_work(node.facts))  # whatever led there: it would be opened under the operator's drain
     return step
 
 
-def _step_in_phase(node: NodeSeen, phase: NodePhase | None, orders: Orders, now: Instant) -> Step:
+def _step_in_phase(node: NodeSeen, phase: NodePhase | None, orders: Orders, now: Instant, goal: str) -> Step:
     match phase:
         case None | NodePhase.UPGRADE_DONE:
             return _step_settled(node, orders, now)
@@ -107,7 +107,7 @@ def _step_in_phase(node: NodeSeen, phase: NodePhase | None, orders: Orders, now:
         case NodePhase.UNCORDON_REQUIRED:
             return open_phase(node, NodePhase.UPGRADE_DONE if _is_well(node) else NodePhase.VALIDATION_REQUIRED, now)
         case NodePhase.UPGRADE_FAILED:
-            return _step_failed(node, orders, now)
+            return _step_failed(node, orders, now, goal)
         case _:
             assert_never(phase)
 
@@ -445,9 +445,11 @@ def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | Non
     )
 
 
-def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+def _step_failed(node: NodeSeen, orders: Orders, now: Instant, goal: str) -> Step:
     record, wanted = record_of(node), node.facts.wanted_revision
-    if node.is_retry_asked or (wanted and wanted != record.failed_revision):
+    # A third version that somebody published tells nothing of the one that failed, and nobody would bring it here.
+    is_misaimed = aiming.is_misaimed(node.facts, goal)
+    if node.is_retry_asked or (wanted and wanted != record.failed_revision and not is_misaimed):
         return new_attempt(node, orders, now)
     if _is_well(node):
         # Straight to done: the node has no admission any more, and giving capacity back needs none.
@@ -456,6 +458,8 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if slipped and is_running_wanted(node.facts) and why_unproven(node.facts, record) is None:
         params = {"pod": slipped[0].full_name, "count": len(slipped)} | reopened(record)
         return Step(hold=hold(node.name, HoldCode.SLIPPED_IN, params, since=record.entered_at))
+    if is_misaimed:
+        return aiming.misled(node, goal)
     retries = orders.intent.retries
     again_at = None
     failures = max(record.failures, 1)  # records of an earlier release do not count them

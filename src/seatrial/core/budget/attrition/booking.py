@@ -51,7 +51,8 @@ class Pages:
     def view(self, wishing: Sequence[str] = ()) -> View:
         """What the rules look at; `wishing` would start."""
         budget = self.budget
-        taken = frozenset(each.node for each in self.ledger if not each.is_ahead and each.node in self.nodes)
+        # A node that is named although its attempt has ended, as after a failure, is still behind our cordon.
+        taken = frozenset(each.node for each in self.ledger if each.node in self.nodes) - self.ahead
         return view_of(
             self.nodes,
             wishing,
