@@ -167,6 +167,15 @@ def test_a_reason_that_is_not_true_or_that_nobody_can_end_is_found(code: HoldCod
     assert found.startswith(why)
 
 
+def test_a_wait_for_a_member_of_its_unit_that_does_not_say_why_it_waits_is_found() -> None:
+    world, truths = looking(count=2, domains=(UNIT,))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_skipped=True)))
+    waits, skipped = hold("n0", HoldCode.UNIT_INCOMPLETE, nodes="n1"), hold("n1", HoldCode.SKIPPED)
+    found = reasons.why_unsettled(world, Decision(holds=(waits,)), truths)
+    assert found == "n0 waits for members of its unit, and no member says why it waits"
+    assert reasons.why_unsettled(world, Decision(holds=(waits, skipped)), truths) is None
+
+
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:
     world, truths = looking(count=1)
     world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_skipped=True)))

@@ -10,7 +10,7 @@ Tests: tests/sim/test_mixed.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from seatrial.core.decide import Decision
@@ -103,6 +103,12 @@ def _together(world: World, name: str) -> set[str]:
         )
         more = {*alike, *(each for mine in found for each in _unit_of(world, mine))}
     return found
+
+
+def _waits_for_member(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
+    """Whether another member of the node's unit is held for a reason of its own."""
+    others = _unit_of(world, held.subject) - {held.subject}
+    return any(each.subject in others and each.code is not HoldCode.UNIT_INCOMPLETE for each in holds)
 
 
 def _canaries(world: World) -> tuple[str, ...]:
@@ -209,6 +215,9 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
             if not ROOTS[held.code](world, held):
                 yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
             roots.append(held)
+        elif held.code is HoldCode.UNIT_INCOMPLETE:
+            if not _waits_for_member(world, held, decision.holds):
+                yield f"{held.subject} waits for members of its unit, and no member says why it waits"
         elif held.code in TRANSIENT:
             yield f"{held.subject} waits for ever: {held.code}"
         elif held.code not in POINTING:
