@@ -27,7 +27,7 @@ from seatrial.core.model.seen.work import WorkSeen
 from seatrial.core.promises.invariants import broken
 from seatrial.core.words import explain
 from seatrial.sim import outside as outer
-from tests.builders import NEW, NOW, a_node, a_snapshot, an_intent
+from tests.builders import NEW, NOW, a_new_driver, a_node, a_snapshot, an_intent
 
 HOUR = 3600.0
 ALL = Waves(growth=Growth.FIXED, first=Share(amount=100, is_percent=True))
@@ -325,6 +325,18 @@ def test_closed_nodes_are_given_back_while_a_third_version_is_published() -> Non
     decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=8))
     assert given_back(decision) == {"n1"}
     assert codes(decision, "n2") == {HoldCode.TARGET_NOT_PUBLISHED}
+
+
+def test_a_closed_node_is_not_taken_while_a_third_version_is_published() -> None:
+    third = DriverRevision(hash="third", version="590.44.01")
+    late = replace(WAVING, waving_since=NOW - 30 * HOUR)
+    for pods in ((), (a_job("j", "n1"),)):
+        waits = closed("n1", *pods, wanted=third, labels={"clique": "c1"})
+        done = a_node("n2", NodePhase.UPGRADE_DONE, driver=a_new_driver("n2"), wanted=third, labels={"clique": "c1"})
+        for intent in (wish(), wish(domains=(Domain(label="clique", is_unit=True),))):
+            decision = decided(seen(waits, done, admitted=ahead("n1"), record=late), intent)
+            assert codes(decision, "n1") == {HoldCode.TARGET_NOT_PUBLISHED}
+            assert not any(isinstance(act, WriteRolloutRecord) for act in decision.actions) or ledger(decision)["n1"]
 
 
 def test_who_is_opened_by_a_person_is_handed_back_and_not_closed_again() -> None:

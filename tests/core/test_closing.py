@@ -11,6 +11,7 @@ from seatrial.core.actions.on_nodes import Cordon, EvictPods, Uncordon, WriteNod
 from seatrial.core.budget import capacity
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model.intent import Retries
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import PodOwner
@@ -266,6 +267,22 @@ def test_a_failed_node_that_got_well_names_who_slipped_in_before_it_opens() -> N
     step = step_node(node, some_orders(admitted={}), NOW)
     assert step.hold is not None
     assert (step.hold.code, dict(step.hold.params)["pod"]) == (HoldCode.SLIPPED_IN, "jobs/train-0")
+
+
+def test_a_failed_node_with_a_pod_that_slipped_in_is_retried_like_any_other() -> None:
+    node = a_well_node(
+        phase=NodePhase.UPGRADE_FAILED,
+        is_cordon_ours=True,
+        record=REOPENED | {"failed_revision": NEW.hash, "failures": 1},
+        pods=(a_gpu_pod(),),
+    )
+    orders = replace(some_orders(admitted={}), intent=an_intent(retries=Retries(count_max=1, pause_seconds=600.0)))
+    early = step_node(node, orders, 900.0 + 599.0)
+    assert early.hold is not None
+    assert (early.hold.code, early.hold.until) == (HoldCode.SLIPPED_IN, 1500.0)
+    late = step_node(node, orders, 1500.0)
+    assert isinstance(late.action, WriteNodeRecord)
+    assert late.action.record.phase is NodePhase.UPGRADE_REQUIRED
 
 
 @pytest.mark.parametrize(

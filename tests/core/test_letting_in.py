@@ -171,6 +171,14 @@ def test_a_unit_is_let_in_as_a_whole_or_not_at_all() -> None:
     assert told(decision)["n3"] is HoldCode.PARALLEL_LIMIT
 
 
+def test_a_node_that_the_ledger_names_is_let_in_although_the_waves_were_drawn_again_since() -> None:
+    # A canary's unit of which the canary was deleted, or a wave that a new node has pushed another one out of.
+    seen = waving(kept_out("n2"), kept_out("n3"), admitted=("n3",))
+    decision = look(seen, asked(parallel_max=1, waves=replace(WAVE, first=Share(amount=1))))
+    assert marked(decision) == {"n3": False}
+    assert told(decision)["n2"] is HoldCode.PARALLEL_LIMIT
+
+
 def test_a_node_that_is_not_ready_is_not_let_in() -> None:
     decision = look(waving(kept_out("n2", is_ready=False)))
     assert ledger(decision) in (None, [])

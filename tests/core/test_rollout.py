@@ -622,6 +622,11 @@ def test_a_wave_takes_in_whole_units() -> None:
     assert course_of(seen, intent).open == frozenset({"n1", "n2", "n4"})
 
 
+def test_a_node_that_the_ledger_names_keeps_its_turn_when_the_waves_are_drawn_again() -> None:
+    seen = waving(waiting("n2"), waiting("n3"), waiting("n4"), admitted=a_ledger("n4", attempt=1))
+    assert course_of(seen, one_by_one()).open == frozenset({"n1", "n2", "n4"})
+
+
 def test_a_canary_that_left_the_cluster_does_not_stop_the_waves() -> None:
     seen = at(RolloutPhase.WAVING, waiting("n2"), waiting("n3"), record=PROVEN)
     assert course_of(seen, one_by_one()).open == frozenset({"n2"})

@@ -17,10 +17,13 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.promises import invariants
 from seatrial.ports import Outcome, Result
@@ -165,6 +168,53 @@ def test_a_reason_that_is_not_true_or_that_nobody_can_end_is_found(code: HoldCod
     found = reasons.why_unsettled(world, Decision(holds=(hold("n0", code),)), truths)
     assert found is not None
     assert found.startswith(why)
+
+
+def test_a_wait_for_a_member_of_its_unit_that_does_not_say_why_it_waits_is_found() -> None:
+    world, truths = looking(count=2, domains=(UNIT,))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_skipped=True)))
+    waits, skipped = hold("n0", HoldCode.UNIT_INCOMPLETE, nodes="n1"), hold("n1", HoldCode.SKIPPED)
+    found = reasons.why_unsettled(world, Decision(holds=(waits,)), truths)
+    assert found == "n0 waits for members of its unit, and no member says why it waits"
+    assert reasons.why_unsettled(world, Decision(holds=(waits, skipped)), truths) is None
+
+
+def test_a_member_at_which_the_sriov_operator_works_keeps_its_unit() -> None:
+    world, truths = looking(count=2, domains=(UNIT,))
+    waits = hold("n0", HoldCode.UNIT_UNFIT, nodes="n1 (sriov-at-work)")
+    found = reasons.why_unsettled(world, Decision(holds=(waits,)), truths)
+    assert found is not None
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, sriov="Draining")))
+    at_work = hold("n1", HoldCode.SRIOV_AT_WORK)
+    assert reasons.why_unsettled(world, Decision(holds=(waits, at_work)), truths) is None
+
+
+def test_pods_that_slipped_in_are_looked_up() -> None:
+    world, truths = looking(count=1)
+    came = Pod(namespace="jobs", name="late", uid="late", gpu=GpuUse.RESOURCE, gpu_count=1)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, pods=(came,))))
+    held = hold("n0", HoldCode.SLIPPED_IN, pod="jobs/late", count=1)
+    assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) == (
+        "n0 is held by slipped-in, and that is not true"
+    )
+    failed = NodeRecord(phase=NodePhase.UPGRADE_FAILED, attempt=1, entered_at=0.0)
+    world.change("n0", lambda node: replace(node, record=failed))
+    assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
+
+
+def test_a_node_that_is_let_in_to_nvidias_controller_counts_as_away() -> None:
+    world, truths = looking(count=2)
+    kept_out: dict[str, Any] = {"nvidia_state": "upgrade-required", "is_skipped": True, "skipped_by": "spring"}
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, facts=replace(node.facts, **kept_out)))
+    campaign = CampaignRecord(phase=RolloutPhase.WAVING, mode=Mode.DELEGATED)
+    world.rollout = replace(world.rollout, campaign=campaign)
+    held = hold("n0", HoldCode.UNAVAILABLE_LIMIT, limit=1, taken=1, nodes="n1")
+    found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
+    assert found is not None
+    assert "is held by unavailable-limit, and that is not true" in found
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_skipped=False, skipped_by="")))
+    assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
 
 
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:

@@ -10,13 +10,14 @@ Tests: tests/sim/test_mixed.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import ENDED
+from seatrial.core.model.campaign import ENDED, Mode
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.words import explain
 from seatrial.core.words.explanations import BY_ITSELF
 from seatrial.sim.world import World
@@ -42,9 +43,16 @@ def _is_at_limit(world: World, held: Hold) -> bool:
     """Whether more would be unavailable than may, with this node and those it goes with."""
     params = dict(held.params)
     inside = [node for node in world.nodes.values() if _is_in(node, params.get("scope", ""))]
-    away = {node.name for node in inside if node.facts.is_unavailable or lacks_driver(node)}
+    away = {node.name for node in inside if node.facts.is_unavailable or lacks_driver(node) or _is_let_in(world, node)}
     more = _unit_of(world, held.subject) & {node.name for node in inside}
     return len(away | more) > int(params["limit"])
+
+
+def _is_let_in(world: World, node: NodeSeen) -> bool:
+    """Whether NVIDIA's controller may take a node at any moment: it is to upgrade it, and nothing keeps it off."""
+    record, facts = world.rollout.campaign, node.facts
+    is_delegated = record is not None and record.mode is Mode.DELEGATED
+    return is_delegated and facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value and not facts.is_skipped
 
 
 def _is_too_large(world: World, held: Hold) -> bool:
@@ -105,6 +113,12 @@ def _together(world: World, name: str) -> set[str]:
     return found
 
 
+def _waits_for_member(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
+    """Whether another member of the node's unit is held for a reason of its own."""
+    others = _unit_of(world, held.subject) - {held.subject}
+    return any(each.subject in others and each.code is not HoldCode.UNIT_INCOMPLETE for each in holds)
+
+
 def _canaries(world: World) -> tuple[str, ...]:
     return world.rollout.campaign.canaries if world.rollout.campaign is not None else ()
 
@@ -125,7 +139,11 @@ def _is_crowded(world: World) -> bool:
 
 
 def _is_unfit(node: NodeSeen) -> bool:
-    return has_failed(node) or node.facts.is_skipped or not node.facts.is_ready
+    return has_failed(node) or node.facts.is_skipped or not node.facts.is_ready or bool(node.facts.sriov)
+
+
+def _workers(node: NodeSeen) -> list[Pod]:
+    return [pod for pod in node.facts.gpu_pods if pod.keeper is not PodOwner.DAEMON_SET]
 
 
 def _unit_of(world: World, name: str) -> set[str]:
@@ -143,7 +161,7 @@ def _is_in(node: NodeSeen, scope: str) -> bool:
 
 ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
     HoldCode.SRIOV_AT_WORK: lambda node: bool(node.facts.sriov),
-    HoldCode.SLIPPED_IN: lambda node: any(pod.is_terminating for pod in node.facts.pods),
+    HoldCode.SLIPPED_IN: lambda node: any(pod.is_terminating or has_failed(node) for pod in _workers(node)),
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
     HoldCode.NODE_NOT_READY: lambda node: not node.facts.is_ready,
     HoldCode.FAILED: has_failed,
@@ -209,6 +227,9 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
             if not ROOTS[held.code](world, held):
                 yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
             roots.append(held)
+        elif held.code is HoldCode.UNIT_INCOMPLETE:
+            if not _waits_for_member(world, held, decision.holds):
+                yield f"{held.subject} waits for members of its unit, and no member says why it waits"
         elif held.code in TRANSIENT:
             yield f"{held.subject} waits for ever: {held.code}"
         elif held.code not in POINTING:

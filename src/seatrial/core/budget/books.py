@@ -93,7 +93,7 @@ class Book:
         pages = self._pages
         if pages is not None:
             spared = [name for name in wishing if clearing.spares_users(self.nodes[name], self.intent)]
-            asking = booking.Asking(wishing, spared, frozenset(coming), self.unfit)
+            asking = booking.Asking(wishing, spared, frozenset(coming), self.unfit, _misled(steps))
             return booking.enter(pages, asking, self._wish, self._tell)
         return capacity.admit(wishing, self._wish, self.ledger, self.budget, coming, self.unfit, tell=self._tell)
 
@@ -129,6 +129,12 @@ def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
         if (step.hold is not None and step.hold.code in (HoldCode.WRITE_IN_FLIGHT, HoldCode.WRITE_REFUSED))
         or (isinstance(step.action, WriteNodeRecord) and step.action.record.phase is NodePhase.UPGRADE_REQUIRED)
     )
+
+
+def _misled(steps: Mapping[str, Step]) -> frozenset[str]:
+    """The nodes that would get another version than the rollout wants."""
+    held = {name: step.hold for name, step in steps.items() if step.hold is not None}
+    return frozenset(name for name, each in held.items() if each.code is HoldCode.TARGET_NOT_PUBLISHED)
 
 
 def _held(node: NodeSeen, told: Hold) -> Hold:

@@ -278,8 +278,8 @@ def _wave(view: View) -> Course:
         if seen != record:
             return Course(record=seen)
         return _end_wave(view, len(bounds), {name: stuck[name] for name in left})
-    waiting = _waits(view)
-    acts, holds = marks.prepare(view, set(names))
+    waiting, open_ = _waits(view), names | _named(view)
+    acts, holds = marks.prepare(view, open_)
     if waiting is not None:
         acts, holds = (), (waiting,)
     elif not holds:
@@ -293,8 +293,13 @@ def _wave(view: View) -> Course:
     acts, holds = machine_pools.let_go(view)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    course = _let_start(view, names, told)
+    course = _let_start(view, open_, told)
     return replace(course, holds=(*course.holds, stragglers.waited_for(view, stuck))) if stuck else course
+
+
+def _named(view: View) -> frozenset[str]:
+    """The nodes in the ledger keep their turn when the waves are drawn again: otherwise their places are never free."""
+    return frozenset(each.node for each in view.seen.rollout.admitted if each.node in view.nodes)
 
 
 def _stop_wave(view: View, failed: list[str], names: frozenset[str]) -> Course:

@@ -454,10 +454,6 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant, goal: str) -> Ste
     if _is_well(node):
         # Straight to done: the node has no admission any more, and giving capacity back needs none.
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
-    slipped = closing.slipped_in(node)
-    if slipped and is_running_wanted(node.facts) and why_unproven(node.facts, record) is None:
-        params = {"pod": slipped[0].full_name, "count": len(slipped)} | reopened(record)
-        return Step(hold=hold(node.name, HoldCode.SLIPPED_IN, params, since=record.entered_at))
     if is_misaimed:
         return aiming.misled(node, goal)
     retries = orders.intent.retries
@@ -468,6 +464,10 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant, goal: str) -> Ste
         again_at = deadline_of(record, orders, pause_seconds)
         if now >= again_at:
             return new_attempt(node, orders, now)
+    slipped = closing.slipped_in(node)
+    if slipped and is_running_wanted(node.facts) and why_unproven(node.facts, record) is None:
+        params = {"pod": slipped[0].full_name, "count": len(slipped)} | reopened(record)
+        return Step(hold=hold(node.name, HoldCode.SLIPPED_IN, params, since=record.entered_at, until=again_at))
     # What was recognised then is kept in the record; its words are shown as long as the pod that said them is there.
     is_same_pod = node.facts.driver is not None and node.facts.driver.uid == record.old_pod
     said = told(node.facts) if is_same_pod and record.trouble else {}

@@ -56,7 +56,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "It is closed again later. Raise maxIdleGPUs to keep more nodes closed.",
     ),
     HoldCode.UNIT_INCOMPLETE: says(
-        "its domain is upgraded as one unit, and these nodes are not ready to start yet: {nodes}", BY_ITSELF
+        "its domain is upgraded as one unit, and these nodes are not ready to start yet: {nodes}",
+        "It starts together with them. `seatrial why NODE` shows what each of them waits for.",
     ),
     HoldCode.UNIT_UNFIT: says(
         "its domain is upgraded as one unit, all or nothing, and these members cannot start: {nodes}",

@@ -203,6 +203,8 @@ class Asking(NamedTuple):
     """Those of them from whom nobody has to leave: they go as they do without attrition."""
     coming: frozenset[str]
     unfit: Mapping[str, Sequence[str]]
+    misled: frozenset[str]
+    """Closed nodes for which another version is published: they keep their place, and no pod is asked to leave."""
 
 
 def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: capacity.Tell) -> Admitted:
@@ -218,7 +220,7 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     shutting = [] if has_failed else _closed(acts, view, pages, frozenset(busy))
     ledger = (*ledger, *(replace(wish(name), is_ahead=True) for name in shutting))
     budget = _with_closed(budget, shutting, pages.nodes)
-    shut = frozenset(name for name in pages.ahead if _is_about_to_go(pages.nodes[name]))
+    shut = frozenset(name for name in pages.ahead - asking.misled if _is_about_to_go(pages.nodes[name]))
     rows = _rows(acts, shut, budget)
     together = {name: f"jobs of {row[0]}" for row in rows if len(row) > 1 for name in row if name not in budget.unit_of}
     joined = replace(budget, unit_of={**budget.unit_of, **together})
