@@ -125,7 +125,7 @@ def half_full(name: str) -> NodeSeen:
     return closed(name, a_job(f"j{name}", name, 4))
 
 
-@pytest.mark.parametrize("limits", [{"unavailable_max": 1, "idle": 16}, {"idle": 8}])
+@pytest.mark.parametrize("limits", [{"unavailable_max": 1, "idle": 16}, {"idle": 15}])
 def test_a_node_that_a_failed_node_leaves_no_room_is_opened_and_stays_open(limits: dict[str, Any]) -> None:
     intent, admitted = wish(failed_max=1, **limits), (Admission(node="n9", attempt=1),)
     shut = decided(seen(failed("n9"), half_full("n1"), admitted=(*ahead("n1"), *admitted), record=LATE), intent)
