@@ -81,7 +81,7 @@ def test_a_person_who_rejects_the_version_says_so_and_another_takes_the_mark_off
 
     path = tmp_path / MATRIX
     path.write_text(stage.matrix(), encoding="utf-8")
-    checked = forked.run("check", str(path))
+    checked = forked.run("check", "--full", str(path))
     assert "canary-bad" in checked.stdout, checked.stdout
     assert "tenants see timeouts" in checked.stdout
     assert forked.run("matrix", "unmark", "canary", str(path)).returncode == 0
