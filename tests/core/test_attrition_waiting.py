@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
+from seatrial.core.budget import capacity
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -17,7 +18,7 @@ from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.words import explain
-from tests.builders import NOW
+from tests.builders import NOW, a_driver
 from tests.core.test_attrition_books import (
     ALL,
     HOUR,
@@ -180,3 +181,10 @@ def test_an_idle_node_behind_our_cordon_counts_while_it_waits_for_another_attemp
     snapshot = seen(again("n1", sriov=sriov), half, admitted=admitted)
     decision = decided(snapshot, wish(idle=8))
     assert set(ledger(decision)) == {"n1"}, "n2 would leave four more GPUs idle than the eight that may be"
+
+
+@pytest.mark.parametrize(("is_ready", "gone"), [(True, set()), (False, {"n1"})], ids=["serves", "its driver is away"])
+def test_a_closed_node_at_work_is_unavailable_once_its_driver_is(is_ready: bool, gone: set[str]) -> None:
+    busy = closed("n1", a_job("j1", "n1"), driver=a_driver("n1", is_ready=is_ready))
+    budget = capacity.budget_of({"n1": busy, "n2": node("n2")}, ahead("n1"), wish())
+    assert budget.whole.unavailable == gone

@@ -110,7 +110,7 @@ def budget_of(
     """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
     ahead = ahead_of(ledger, nodes)
     busy = frozenset(name for name in ahead if workers(nodes[name]))
-    unavailable = frozenset(those(nodes, is_away)) - {name for name in busy if nodes[name].facts.is_ready}
+    unavailable = frozenset(those(nodes, is_away)) - {name for name in busy if _serves(nodes[name].facts)}
     moving = under_way(ledger, nodes)
     members: dict[str, set[str]] = defaultdict(set)
     sources: dict[str, Policy | Domain] = {}
@@ -197,6 +197,11 @@ def is_away(node: NodeSeen) -> bool:
     """Whether the users of a node have nothing of its GPUs: it takes no work, or has lost the driver it had."""
     is_bare = node.record is not None and node.facts.driver is None
     return node.facts.is_unavailable or is_bare or closing.has_lost_driver(node)  # opened, it is closed again
+
+
+def _serves(facts: NodeFacts) -> bool:
+    """Whether a closed node still works for its jobs: they have nothing of a node whose driver is away."""
+    return facts.is_ready and facts.driver is not None and facts.driver.is_ready
 
 
 def has_failed(record: NodeRecord | None) -> bool:
