@@ -185,9 +185,9 @@ ROWS: tuple[Row, ...] = (
         jobs_of_a_unit_that_end_apart,
         (booking.enter, "asking.coming | late", "asking.coming"),
         (
-            booking._rows,
-            "[names] if _may_ever_go(names, budget)",
-            "[names] if False",
+            booking._split,
+            "[tuple(names)] if _may_ever_go(names, budget)",
+            "[tuple(names)] if False",
         ),
         (capacity.admit, "unit in late or unit in unfit", "False"),
     ),
