@@ -160,7 +160,9 @@ def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_
             node.name,
             record.phase.value if record else facts.nvidia_state or "–",
             spans.span(found.at - record.entered_at) if record else "–",
-            facts.driver.standing if facts.driver else "no pod",
+            f"{facts.driver.version or '?'}{'' if facts.driver.is_ready else ' (not Ready)'}"
+            if facts.driver
+            else "no pod",
             (facts.wanted.version or "?") if facts.wanted else "?",
             *((*more, facts.owner or "–") if is_wide else ()),
             held.code.value + _left(held, found.at) if held else "",

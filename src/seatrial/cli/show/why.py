@@ -220,7 +220,9 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
 
     facts, record = node.facts, node.record
     driver = (
-        f"{facts.driver.standing}{' (Ready)' if facts.driver.is_ready else ''}" if facts.driver else "no driver pod"
+        f"{facts.driver.version or 'unknown'} ({'Ready' if facts.driver.is_ready else 'not Ready'})"
+        if facts.driver
+        else "no driver pod"
     )
     wanted = facts.wanted.version or "unknown" if facts.wanted else "unknown"
     cordon = (
