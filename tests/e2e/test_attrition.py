@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import ceil
 from typing import Any
 
 import pytest
 
-from seatrial.core.budget.attrition import urgency
 from seatrial_lab.testbed.history import PodMoment
 from seatrial_lab.testbed.nodes import manifests, stages
 from seatrial_lab.testbed.nodes.fleet_spec import Workload
@@ -60,10 +58,13 @@ def end(stage: Stage, job: Workload) -> None:
     stage.plane.kubectl("annotate", "pod", *where, f"{stages.DONE_AFTER}=0s")
 
 
+def closed_nodes(stage: Stage) -> set[str]:
+    return {name for name, each in stage.history.latest().items() if each.is_cordoned}
+
+
 def is_through(stage: Stage, node: str, left: set[str]) -> bool:
     """Whether a node runs the new driver, and only those left are closed: one more would be beyond maxUnavailable."""
-    closed = {name for name, each in stage.history.latest().items() if each.is_cordoned}
-    return stage.beside.driver_versions().get(node) == NEW and closed <= left
+    return stage.beside.driver_versions().get(node) == NEW and closed_nodes(stage) <= left
 
 
 def test_nodes_are_closed_while_their_jobs_run_and_taken_when_these_end(stage: Stage) -> None:
@@ -78,7 +79,7 @@ def test_nodes_are_closed_while_their_jobs_run_and_taken_when_these_end(stage: S
     told = stage.run("why", at_work[0], "--rollout", "patient").stdout
     assert "closed" in told, told
     left = set(at_work)
-    stage.wait(lambda: {name for name, each in stage.history.latest().items() if each.is_cordoned} == left, "the rest")
+    stage.wait(lambda: closed_nodes(stage) == left, "the rest")
     for node, job in jobs.items():
         left.discard(node)
         end(stage, job)
@@ -121,7 +122,13 @@ def test_at_the_deadline_a_gang_leaves_all_of_its_nodes_at_once(stage: Stage) ->
     nodes = stage.beside.nodes[1:3]
     where = gang(stage, "gang", nodes)
     before = len(stage.history.moments)
-    start(stage, "short", OLD, deadlineSeconds=ceil(urgency.seconds_for(NODES - 1, 2)))
+    start(stage, "short", OLD, deadlineSeconds=HOUR)
+    stage.wait(
+        lambda: {stage.beside.driver_versions().get(name) for name in stage.beside.nodes[3:]} == {OLD}, "the others"
+    )
+    stage.wait(lambda: closed_nodes(stage) == set(nodes), "the gang alone to be left, closed")
+    sooner = '{"spec":{"attrition":{"deadlineSeconds":600}}}'
+    stage.plane.kubectl("patch", "gpurollouts.seatrial.dev", "short", "--type=merge", "-p", sooner)
     stage.wait_phase("Done")
     assert set(stage.beside.driver_versions().values()) == {OLD}
     assert len([each for each in evictions(stage) if each.namespace == where and each.code < 300]) == len(nodes)
