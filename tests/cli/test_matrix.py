@@ -199,7 +199,7 @@ def test_unmark_takes_the_mark_off_and_says_what_it_said(today: Path, capsys: py
     before = path.read_text()
     path.write_text(matrix_edit.mark_bad(before, Role.CANARY, "gate nccl failed: 3 % slower"))
 
-    assert main(["check", "--on", "2026-03-01"]) != ExitCode.OK
+    assert main(["check", "--full", "--on", "2026-03-01"]) != ExitCode.OK
     told = capsys.readouterr().out
     assert "canary-bad" in told
     assert "is marked bad (gate nccl failed: 3 % slower): no rollout starts with it." in " ".join(told.split())

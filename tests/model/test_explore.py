@@ -293,19 +293,6 @@ def without_list(seen: Snapshot, intent: Intent, now: float) -> Decision:
     return decide(replace(seen, freshness=()), intent, now)
 
 
-def test_without_a_whole_list_on_start_the_promises_stop_who_would_be_let_in_beside_a_node_not_read_yet() -> None:
-    found = explore(some_nodes(2), limits(1), decider=without_list)
-    assert told(found) == (
-        "  1. node/n1: state upgrade-required\n"
-        "  2. node/n2: state upgrade-required\n"
-        "  3. the view of n2 catches up\n"
-        "  4. gpurollout/spring status: its record, may be disrupted: n2\n"
-        "  5. the controller crashes and starts again, and has to list the nodes\n"
-        "  6. n1 is listed\n"
-        "  => capacity broken at spring: 2 nodes under way, limit 1"
-    )
-
-
 def test_without_a_whole_list_on_start_a_node_not_read_yet_loses_its_place_and_the_budget_is_overspent() -> None:
     found = explore(some_nodes(2), limits(1), decider=without_list, promises=())
     story = told(found)
@@ -420,10 +407,7 @@ def test_a_unit_that_does_not_wait_for_all_of_its_members_is_found(monkeypatch: 
     assert told(found) == (
         "  1. node/n1: state upgrade-required\n"
         "  2. the view of n1 catches up\n"
-        "  3. gpurollout/spring status: its record, may be disrupted: n1\n"
-        "  4. the view of the ledger catches up\n"
-        "  5. node/n1: state cordon-required\n"
-        "  => n1 was let in without n2, and both are nvidia.com/gpu.clique c1"
+        "  => whole broken at n1: let in without n2 of nvidia.com/gpu.clique c1"
     )
 
 

@@ -296,7 +296,9 @@ def test_a_campaign_that_is_undone_leaves_every_node_and_every_resource_as_they_
     if has_begun and world.outside.source is not None:
         is_by_a_person = watch.record.why == "not today"
         is_rejected = bool(watch.record.rejected) or (is_by_a_person and story.marks_bad)
-        assert is_rejected or is_by_a_person, "nobody undid it, and nothing was found"
+        is_untried = watch.record.why.endswith("cordon-lost")  # a canary that was opened says nothing of the version
+        why = f"nobody undid it, and nothing was found: {watch.record.why}"
+        assert is_rejected or is_by_a_person or is_untried, why
         assert (PublishStep.BAD in found["steps"]) is is_rejected
 
 

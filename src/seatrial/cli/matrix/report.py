@@ -60,7 +60,7 @@ def gist(text: str) -> str:
     return _REASONS.split(bare, maxsplit=1)[0].rstrip(".:")
 
 
-_BRACKETED: Final = re.compile(r"\s*\([^()]*\)")
+_BRACKETED: Final = re.compile(r" ?\([^()]*\)")
 _REASONS: Final = re.compile(r":\s|\.\s+(?=\S)")
 
 
