@@ -148,4 +148,5 @@ def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
 def _is_untouched(seen: Snapshot, node: NodeSeen) -> bool:
     """Whether a node runs what it ran, and would go on to; what NVIDIA's controller began, it brings to its end."""
     ours = seen.nodes[node.name].record
-    return not is_under_way(node.record) or (ours is not None and ours.phase in CLOSING)
+    is_closed_alone = any(each.node == node.name and each.is_ahead for each in seen.rollout.admitted)
+    return not is_under_way(node.record) or (is_closed_alone and ours is not None and ours.phase in CLOSING)
