@@ -19,6 +19,7 @@ from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, a_policy, light
 pytestmark = pytest.mark.cluster
 
 PREFIX = "people"
+LATER = "590.44.01"
 WATCHED = {"growth": "fixed", "first": 1, "pauseSeconds": 3600}
 """Waves of one node; each is watched for an hour."""
 
@@ -217,6 +218,18 @@ def test_what_was_done_can_be_rolled_back_after_a_later_one_was_undone(stage: Li
     assert said.startswith("good is being undone.")
     stage.wait_phase("Reverted")
     assert set(stage.fleet.driver_versions().values()) == {stage.running}
+    assert not stage.marks()
+
+
+def test_undoing_a_rollout_leaves_the_version_that_a_person_published_after_it(stage: LightStage) -> None:
+    stage.begin("over")
+    stage.wait_phase("Done")
+    stage.set_version(LATER)
+    before = {node: pod["metadata"]["uid"] for node, pod in stage.fleet.driver_pods().items()}
+    stage.do("rollout", "rollback", "--reason", "too late", "-y")
+    stage.wait_phase("Reverted")
+    assert stage.plane.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == LATER
+    assert {node: pod["metadata"]["uid"] for node, pod in stage.fleet.driver_pods().items()} == before
     assert not stage.marks()
 
 

@@ -24,14 +24,14 @@ from seatrial.core.budget.losses import GPU
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
+from seatrial.core.model.seen.pods import DriverPod, DriverRevision, Pod, PodOwner
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.nodes import JOB_LABEL, new_node
+from seatrial.sim.nodes import JOB_LABEL, new_node, rebooted
 from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from seatrial_lab.testbed import waiting
-from seatrial_lab.testbed.nodes import consumers, dra, manifests, stages
+from seatrial_lab.testbed.nodes import consumers, dra, manifests, membership, rebooting, stages
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -113,6 +113,7 @@ class Simulated:
         self._evicted: dict[str, set[str]] = defaultdict(set)
         self._restarted: dict[str, set[str]] = defaultdict(set)
         self._renewed: set[str] = set()
+        self._gone: dict[str, Trace] = {}
 
     def arrive(self, user: User, number: int) -> None:
         name = self._names[number]
@@ -171,6 +172,13 @@ class Simulated:
                 world.befall(name, lambda fate: replace(fate, is_job_endless=False))
             case Deed.FREE_BUDGET:
                 world.befall(name, lambda fate: replace(fate, is_eviction_blocked=False))
+            case Deed.REBOOT:
+                self._change(name, lambda facts: replace(rebooted(facts, world.time), is_cordoned=False))
+            case Deed.LEAK:
+                self._change(name, lambda facts: replace(facts, driver=leaving(facts.driver)))
+            case Deed.DELETE:
+                self._gone[name] = self._trace(world.nodes[name])
+                world.remove(name)
             case _:
                 assert_never(deed)
 
@@ -208,16 +216,18 @@ class Simulated:
         return len(self._restarted[self._names[number]])
 
     def traces(self) -> tuple[Trace, ...]:
-        return tuple(
-            Trace(
-                states=normal(self._states[name]),
-                evicted_count=len(self._evicted[name]),
-                restart_count=len(self._restarted[name]),
-                is_plugin_renewed=name in self._renewed,
-                is_cordoned=node.facts.is_cordoned,
-                runs_target=node.facts.driver is not None and node.facts.driver.version == self._target.version,
-            )
-            for name, node in self._world.nodes.items()
+        nodes = self._world.nodes
+        return tuple(self._gone.get(name) or self._trace(nodes[name]) for name in self._names)
+
+    def _trace(self, node: NodeSeen) -> Trace:
+        driver = node.facts.driver
+        return Trace(
+            states=normal(self._states[node.name]),
+            evicted_count=len(self._evicted[node.name]),
+            restart_count=len(self._restarted[node.name]),
+            is_plugin_renewed=node.name in self._renewed,
+            is_cordoned=node.facts.is_cordoned,
+            runs_target=driver is not None and driver.version == self._target.version,
         )
 
     def _rollout(self) -> models.Rollout:
@@ -250,6 +260,11 @@ class Simulated:
             self._renewed.add(name)
 
 
+def leaving(driver: DriverPod | None) -> DriverPod | None:
+    """A driver pod that was told to go."""
+    return replace(driver, is_terminating=True) if driver is not None else None
+
+
 def _check(report: Report) -> None:
     assert report.breaches == ()
 
@@ -271,6 +286,7 @@ class Staged:
     def __init__(self, stage: Stage) -> None:
         self._stage, self._fleet, self._plane = stage, stage.fleet, stage.cluster
         self._users: dict[tuple[User, str], Workload] = {}
+        self._gone: dict[str, Trace] = {}
 
     def arrive(self, user: User, number: int) -> None:
         fleet, node = self._fleet, self._fleet.nodes[number]
@@ -328,6 +344,14 @@ class Staged:
                 self._plane.kubectl("annotate", "pod", "--all", "-n", job.namespace, f"{stages.DONE_AFTER}=0.1s")
             case Deed.FREE_BUDGET:
                 self._plane.kubectl("delete", "pdb", "--all", "-n", self._users[User.GUARDED, node].namespace)
+            case Deed.REBOOT:
+                rebooting.reboot(fleet, node)
+                fleet.uncordon(node)
+            case Deed.LEAK:
+                fleet.delete_driver_pod(node)
+            case Deed.DELETE:
+                self._gone[node] = self.traces()[number]
+                membership.delete_node(fleet, node)
             case _:
                 assert_never(deed)
 
@@ -371,7 +395,8 @@ class Staged:
             pod.node for pod in history.pods() if pod.namespace == dra.NAMESPACE and (pod.is_leaving or pod.is_gone)
         }
         return tuple(
-            Trace(
+            self._gone.get(node)
+            or Trace(
                 states=normal(history.states(node)),
                 evicted_count=sum(where[pod] == node for pod in granted),
                 restart_count=len(driver_restarts(history, node)),
@@ -384,6 +409,10 @@ class Staged:
 
     def clear(self) -> None:
         """Leave the fleet to the next story: nobody on it, nothing broken, nothing cordoned."""
+        for node in self._gone:
+            self._fleet.mend(node)
+            membership.add_node(self._fleet, node)
+            self._fleet.wait_ready()
         for made in self._users.values():
             self._plane.kubectl(
                 "delete", "deployment,daemonset,job,pod,resourceclaim,pdb", "--all", "-n", made.namespace

@@ -250,3 +250,13 @@ def test_after_two_failures_where_one_is_tolerated_nobody_is_started(stage: Stag
     assert stage.started() == started, "only who had begun goes back"
     assert not stage.started_in_spite_of_us()
     assert set(stage.beside.driver_versions().values()) == {OLD}
+
+
+def test_a_member_that_stays_not_ready_does_not_keep_the_rollout_from_its_end(stage: Stage) -> None:
+    *others, dead = stage.beside.nodes
+    stage.beside.fleet.set_node_ready(dead, is_ready=False)
+    stage.begin("one-dead", NEW, driverTimeoutSeconds=20, validationTimeoutSeconds=10)
+    stage.wait_phase("Done")
+    versions = stage.beside.driver_versions()
+    assert {versions[name] for name in others} == {NEW}
+    assert "promise about to be broken" not in stage.controller.log.read_text(encoding="utf-8")

@@ -100,6 +100,9 @@ class Deed(StrEnum):
     ASK = "somebody asks for an upgrade"
     END_JOB = "its job ends"
     FREE_BUDGET = "its disruption budget goes"
+    REBOOT = "it reboots, and its driver manager opens it"
+    LEAK = "its driver pod is deleted by hand"
+    DELETE = "an admin deletes it, for good"
 
 
 class Release(StrEnum):
@@ -421,5 +424,52 @@ SCENARIOS: Final = (
             replace(MOVED, states=(*_WAY, *_RESTARTED, *_WAY), restart_count=3),
             replace(UPGRADED, states=(*_WAY, *_RESTARTED), restart_count=2),
         ),
+    ),
+    Scenario(
+        name="deleted-under-way",
+        # At one node at a time, a deleted node that still counted would keep the others from ever starting.
+        spec={"limits": {"maxUnavailable": 1, "maxParallelUpgrades": 1}},
+        script=(
+            Do(deed=Deed.IMAGE_BREAKS, nodes=(0,)),
+            Publish(),
+            Until(states={0: _RESTART, 1: _REQUIRED, 2: _REQUIRED}, restarts={0: 1}, held={0: "driver-starting"}),
+            Do(deed=Deed.DELETE, nodes=(0,)),
+            _done(1, 2),
+        ),
+        ends=(Trace(states=_WAY[:5], restart_count=1, is_cordoned=True, runs_target=True), UPGRADED, UPGRADED),
+    ),
+    Scenario(
+        name="rebooted-while-emptied",
+        script=(
+            Arrive(user=User.GUARDED, nodes=(0,)),
+            Publish(),
+            Until(states={0: _DELETION, 1: _DONE, 2: _DONE}),
+            Do(deed=Deed.REBOOT, nodes=(0,)),
+            # Another attempt, from the beginning: the reboot is nothing that the node failed by.
+            Until(states={0: _DELETION}),
+            Do(deed=Deed.FREE_BUDGET, nodes=(0,)),
+            _done(0),
+        ),
+        ends=(replace(MOVED, states=(*_WAY[:4], *_WAY)), UPGRADED, UPGRADED),
+    ),
+    Scenario(
+        name="leaked-onto-a-driver-that-crashes",
+        spec={"limits": {"maxUnavailable": 0}, "driverTimeoutSeconds": 5},
+        script=(
+            Do(deed=Deed.MODULE_BREAKS, nodes=(1,)),
+            Publish(),
+            Until(states=dict.fromkeys(EVERYBODY, _REQUIRED)),
+            Do(deed=Deed.LEAK, nodes=(1,)),
+            # It may start by itself; when its time is up it is visited like the others, and gets a fresh pod.
+            Until(restarts={1: 1}, held={1: "driver-not-ready"}),
+            Patch(spec={"limits": {"maxUnavailable": "100%"}}),
+            Until(states={0: _DONE, 1: _FAILED, 2: _DONE}, held={1: "failed"}),
+            Patch(spec={"driverTimeoutSeconds": 600}),
+            Do(deed=Deed.RETRY, nodes=(1,)),
+            Until(states={1: _RESTART}, restarts={1: 3}),
+            Do(deed=Deed.MEND, nodes=(1,)),
+            _done(1),
+        ),
+        ends=(UPGRADED, replace(UPGRADED, states=(*_WAY[:5], _FAILED, *_WAY), restart_count=3), UPGRADED),
     ),
 )
