@@ -1,4 +1,7 @@
-"""Nodes that are deleted, and nodes that join. Tests: tests/e2e/test_conformance.py, tests/e2e/test_campaign_faults.py"""
+"""Nodes that are deleted, and nodes that join.
+
+Tests: tests/e2e/test_conformance.py, tests/e2e/test_campaign_faults.py
+"""
 
 from __future__ import annotations
 
