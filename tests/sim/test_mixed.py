@@ -145,6 +145,16 @@ def test_writes_without_anything_to_say_are_found() -> None:
     assert truths.judge.broken == "81 writes of its record in an hour in which nothing moved"
 
 
+def test_a_world_in_which_there_is_something_to_do_has_not_ended_however_long_it_was_quiet() -> None:
+    play = MixedPlay(0, begin, 3)
+    play.truths.is_calm = True
+    play._is_over(Decision())
+    play.world.time += 90 * HOUR
+    write = WriteRolloutRecord(record=RolloutRecord(name="spring", resource_version="1"))
+    assert not play._is_over(Decision(actions=(write,)))
+    assert play._is_over(Decision())
+
+
 def test_looks_that_find_nothing_to_do_and_ask_for_another_at_once_are_found() -> None:
     _, truths = looking()
     for _ in range(30):
