@@ -227,6 +227,21 @@ def test_a_node_that_is_let_in_to_nvidias_controller_counts_as_away() -> None:
     assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
 
 
+def test_a_node_that_failed_stays_closed_while_its_unit_cannot_start_and_no_other_does() -> None:
+    world, truths = looking(count=2, domains=(UNIT,))
+    given_up = NodeRecord(phase=NodePhase.UPGRADE_FAILED, attempt=1, entered_at=0.0)
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, record=given_up, facts=replace(node.facts, is_cordoned=True)))
+    again = replace(given_up, phase=NodePhase.UPGRADE_REQUIRED, attempt=2)
+    world.change("n0", lambda node: replace(node, record=again))
+    truths.ours["n0"] = 0.0
+    holds = hold("n0", HoldCode.UNIT_UNFIT, nodes="n1 (failed)"), hold("n1", HoldCode.FAILED)
+    assert reasons.why_unsettled(world, Decision(holds=holds), truths) is None
+    truths.given_up.clear()
+    found = reasons.why_unsettled(world, Decision(holds=holds), truths)
+    assert found == "at rest, and n0 is still closed by us, upgrade-required"
+
+
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:
     world, truths = looking(count=1)
     world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_skipped=True)))

@@ -261,8 +261,9 @@ def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
         if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs:
             continue
         # While another version is published every node keeps its place, as does a canary until its gates have passed;
-        # what failed before, and is to be tried again, stays as it was.
-        keeping = (HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED)
+        # what failed before, and is to be tried again, stays as it was: also while its unit cannot start.
+        keeping = {HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED}
+        keeping |= {HoldCode.UNIT_UNFIT} if name in truths.given_up else set()
         is_kept = decision.stop is not None or any((name, code) in held for code in keeping)
         is_kept = is_kept or any(code is HoldCode.FAILURE_BUDGET for _, code in held)
         if not is_kept:
