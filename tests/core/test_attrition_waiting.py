@@ -18,7 +18,7 @@ from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.words import explain
-from tests.builders import NOW, a_driver
+from tests.builders import NOW, OLD, a_driver
 from tests.core.test_attrition_books import (
     ALL,
     HOUR,
@@ -110,6 +110,16 @@ def test_a_closed_node_that_is_at_work_outside_windows_is_neither_evicted_nor_gi
     decision = outside_windows(closed("n1", a_job("j", "n1")), admitted=ahead("n1"))
     assert not any(isinstance(act, EvictPods | WriteNodeRecord) for act in decision.actions)
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD}
+
+
+# ── closed, and the version is put back ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_closed_node_at_work_is_given_back_while_the_version_that_it_runs_is_published() -> None:
+    """As one that is proven it would still be closed when ours is published again, and its jobs would be evicted."""
+    shut = closed("n1", a_job("j1", "n1"), wanted=OLD)
+    decision = decided(seen(shut, node("n2", wanted=OLD), admitted=ahead("n1")), wish())
+    assert given_back(decision) == {"n1"}
 
 
 # ── closed in vain, past the deadline ────────────────────────────────────────────────────────────────────────────────

@@ -633,6 +633,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         at(RolloutPhase.GATING, a_node(), a_done_node("n2"), record={"canaries": ("n2",)}),
         CAREFUL,
     ),
+    HoldCode.UNDONE: (at(RolloutPhase.REVERTED, a_node()), CAREFUL),
     HoldCode.MOVED_BY_NVIDIA: (
         at(
             RolloutPhase.CANARY,

@@ -264,6 +264,13 @@ def test_a_closed_node_that_is_to_be_tried_again_says_that_a_third_version_keeps
     ]
 
 
+def test_a_closed_node_that_is_let_in_after_its_rollout_was_undone_is_not_promised_a_turn() -> None:
+    note = {"failures": 1, "has_lost_driver": True, "attempt": 2}
+    kept = a_node("n1", REQUIRED, wanted=THIRD, driver=a_new_driver("n1"), is_cordon_ours=True, record=note)
+    decision = decided(at(RolloutPhase.REVERTED, kept, operator=an_operator(THIRD.version)), careful())
+    assert codes(decision, "n1") == [HoldCode.UNDONE]
+
+
 def test_a_failed_node_is_released_by_another_revision_of_the_target() -> None:
     rebuilt = DriverRevision(hash="rebuilt", version=NEW.version)
     decision = decided(mid_wave(failed("n2", wanted=rebuilt), NEW.version), careful())

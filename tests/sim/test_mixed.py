@@ -145,6 +145,16 @@ def test_writes_without_anything_to_say_are_found() -> None:
     assert truths.judge.broken == "81 writes of its record in an hour in which nothing moved"
 
 
+def test_a_world_in_which_there_is_something_to_do_has_not_ended_however_long_it_was_quiet() -> None:
+    play = MixedPlay(0, begin, 3)
+    play.truths.is_calm = True
+    play._is_over(Decision())
+    play.world.time += 90 * HOUR
+    write = WriteRolloutRecord(record=RolloutRecord(name="spring", resource_version="1"))
+    assert not play._is_over(Decision(actions=(write,)))
+    assert play._is_over(Decision())
+
+
 def test_looks_that_find_nothing_to_do_and_ask_for_another_at_once_are_found() -> None:
     _, truths = looking()
     for _ in range(30):
@@ -215,6 +225,21 @@ def test_a_node_that_is_let_in_to_nvidias_controller_counts_as_away() -> None:
     assert "is held by unavailable-limit, and that is not true" in found
     world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_skipped=False, skipped_by="")))
     assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
+
+
+def test_a_node_that_failed_stays_closed_while_its_unit_cannot_start_and_no_other_does() -> None:
+    world, truths = looking(count=2, domains=(UNIT,))
+    given_up = NodeRecord(phase=NodePhase.UPGRADE_FAILED, attempt=1, entered_at=0.0)
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, record=given_up, facts=replace(node.facts, is_cordoned=True)))
+    again = replace(given_up, phase=NodePhase.UPGRADE_REQUIRED, attempt=2)
+    world.change("n0", lambda node: replace(node, record=again))
+    truths.ours["n0"] = 0.0
+    holds = hold("n0", HoldCode.UNIT_UNFIT, nodes="n1 (failed)"), hold("n1", HoldCode.FAILED)
+    assert reasons.why_unsettled(world, Decision(holds=holds), truths) is None
+    truths.given_up.clear()
+    found = reasons.why_unsettled(world, Decision(holds=holds), truths)
+    assert found == "at rest, and n0 is still closed by us, upgrade-required"
 
 
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:

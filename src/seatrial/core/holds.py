@@ -128,6 +128,7 @@ class HoldCode(StrEnum):
     STATES_PENDING = "states-pending"
     # waiting for its turn
     NOT_ITS_TURN = "not-its-turn"
+    UNDONE = "undone"
     MOVED_BY_NVIDIA = "moved-by-nvidia"
     LEAKED = "leaked"
     PARALLEL_LIMIT = "parallel-limit"

@@ -395,7 +395,8 @@ class MixedPlay(CampaignPlay):
         since = max(self.truths.moved_at, 2 * self._storm_ends_at)
         if self.world.time > 2 * self._storm_ends_at + HORIZON_SECONDS:
             raise Unfit(f"no end in {self.world.time / HOUR:.0f} h: {self.truths.standing}")
-        return self.truths.is_calm and self.world.time > since + quiet_seconds
+        # A job that ends in the last moment gives us something to do: that is the beginning of more, and no end.
+        return self.truths.is_calm and not decision.actions and self.world.time > since + quiet_seconds
 
     def _why_unsettled(self, decision: Decision) -> str | None:
         return reasons.why_unsettled(self.world, decision, self.truths)

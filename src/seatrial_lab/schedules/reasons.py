@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import ENDED, Mode
+from seatrial.core.model.campaign import ENDED, Mode, RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.words import explain
@@ -123,6 +123,10 @@ def _canaries(world: World) -> tuple[str, ...]:
     return world.rollout.campaign.canaries if world.rollout.campaign is not None else ()
 
 
+def _phase_of(world: World) -> RolloutPhase | None:
+    return world.rollout.campaign.phase if world.rollout.campaign is not None else None
+
+
 def _is_unfit_canary(world: World, name: str) -> bool:
     return name not in world.nodes or _is_unfit(world.nodes[name])
 
@@ -192,6 +196,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
     HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
+    HoldCode.UNDONE: lambda world, _: _phase_of(world) is RolloutPhase.REVERTED,
     HoldCode.FAILURE_BUDGET: lambda world, _: sum(map(has_failed, world.nodes.values())) > world.intent.failed_max,
 }
 """Why a rollout, or any node of it, waits for somebody."""
@@ -261,8 +266,9 @@ def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
         if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs:
             continue
         # While another version is published every node keeps its place, as does a canary until its gates have passed;
-        # what failed before, and is to be tried again, stays as it was.
-        keeping = (HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED)
+        # what failed before, and is to be tried again, stays as it was: until its unit can start, or for good.
+        keeping = {HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED}
+        keeping |= {HoldCode.UNIT_UNFIT, HoldCode.UNDONE} if name in truths.given_up else set()
         is_kept = decision.stop is not None or any((name, code) in held for code in keeping)
         is_kept = is_kept or any(code is HoldCode.FAILURE_BUDGET for _, code in held)
         if not is_kept:

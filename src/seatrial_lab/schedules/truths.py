@@ -51,6 +51,8 @@ class Truths:
     is_calm: bool = False
     ours: dict[str, Instant] = field(default_factory=dict)
     """Nodes that we closed, and that nobody has opened since; since when."""
+    given_up: set[str] = field(default_factory=set)
+    """Nodes that have failed, and were not done since."""
     reloading: set[str] = field(default_factory=set)
     """Nodes whose driver we took away, and that were neither given up nor opened since."""
     moved_at: Instant = 0.0
@@ -78,6 +80,9 @@ class Truths:
             self.reloading.discard(name)
         if has_failed(after):
             self.reloading.discard(name)
+            self.given_up.add(name)
+        elif after.record is not None and after.record.phase is NodePhase.UPGRADE_DONE:
+            self.given_up.discard(name)
 
     def on_landing(self, action: Action, before: NodeSeen | None, outcome: Outcome) -> None:
         """An act of ours arrived."""

@@ -207,6 +207,8 @@ def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> St
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
     if node.facts.is_in_sync and is_settled:
         return NOTHING
+    if course.record.phase is RolloutPhase.REVERTED:
+        return Step(hold=hold(node.name, HoldCode.UNDONE))  # also one that a person kept out, and lets in too late
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
 
 

@@ -36,6 +36,7 @@ from seatrial.core.node.writing import (
     Orders,
     Step,
     deadline_of,
+    give_back,
     has_returned,
     new_attempt,
     open_phase,
@@ -93,13 +94,15 @@ def _step_in_phase(node: NodeSeen, phase: NodePhase | None, orders: Orders, now:
         case NodePhase.CORDON_REQUIRED:
             return _step_cordoning(node, orders, now)
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
-            return _let_go(node, now) or clearing.step_waiting_for_jobs(node, orders, now, kept=_abandoned(node))
+            return _let_go(node, orders, now) or clearing.step_waiting_for_jobs(
+                node, orders, now, kept=_abandoned(node)
+            )
         case NodePhase.POD_DELETION_REQUIRED:
-            return _let_go(node, now) or _abandoned(node) or clearing.step_evicting(node, orders, now)
+            return _let_go(node, orders, now) or _abandoned(node) or clearing.step_evicting(node, orders, now)
         case NodePhase.DRAIN_REQUIRED:
-            return _let_go(node, now) or _abandoned(node) or clearing.step_draining(node, orders, now)
+            return _let_go(node, orders, now) or _abandoned(node) or clearing.step_draining(node, orders, now)
         case NodePhase.NODE_MAINTENANCE_REQUIRED:
-            return _let_go(node, now) or _abandoned(node) or _step_under_maintenance(node, orders, now)
+            return _let_go(node, orders, now) or _abandoned(node) or _step_under_maintenance(node, orders, now)
         case NodePhase.POD_RESTART_REQUIRED:
             return _step_restarting(node, orders, now)
         case NodePhase.VALIDATION_REQUIRED:
@@ -170,10 +173,13 @@ def _is_still_asked_for(node: NodeSeen) -> bool:
     return clearing.is_still_asked_for(node) or node.facts.awaits_network_load
 
 
-def _let_go(node: NodeSeen, now: Instant) -> Step | None:
+def _let_go(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
     """Reverted while its driver is untouched: nobody else has to leave. Where it is not proven, that comes first."""
-    is_wanted = is_running_wanted(node.facts) and not _is_still_asked_for(node)
-    return open_phase(node, NodePhase.UNCORDON_REQUIRED, now) if is_wanted else None
+    if not is_running_wanted(node.facts) or _is_still_asked_for(node):
+        return None
+    if node.name in orders.ahead and not closing.has_lost_driver(node):
+        return give_back(node, orders, now)  # a later phase would evict for it, should the version come back
+    return open_phase(node, NodePhase.UNCORDON_REQUIRED, now)
 
 
 def is_abandoned(node: NodeSeen) -> bool:

@@ -70,6 +70,7 @@ QUEUEING: Final = frozenset(
         HoldCode.OTHER_ROLLOUT,
         HoldCode.AFTER_PENDING,
         HoldCode.NOT_ITS_TURN,
+        HoldCode.UNDONE,
         HoldCode.MOVED_BY_NVIDIA,
         HoldCode.PARALLEL_LIMIT,
         HoldCode.UNAVAILABLE_LIMIT,

@@ -15,6 +15,11 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.NOT_ITS_TURN: says(
         "its turn has not come yet: the rollout is at {phase}", "It follows on its own; see `seatrial status`."
     ),
+    HoldCode.UNDONE: says(
+        "its rollout was undone, and moves no node any more",
+        "Create another rollout to have it upgraded. If it is still cordoned and is to take work as it is: "
+        "`seatrial node skip {subject}`, then `kubectl uncordon {subject}`.",
+    ),
     HoldCode.MOVED_BY_NVIDIA: says(
         "NVIDIA's own upgrade controller has it at {state}",
         "See the gpu-operator's log if it takes longer than usual.",
