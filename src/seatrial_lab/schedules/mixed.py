@@ -395,7 +395,8 @@ class MixedPlay(CampaignPlay):
         since = max(self.truths.moved_at, 2 * self._storm_ends_at)
         if self.world.time > 2 * self._storm_ends_at + HORIZON_SECONDS:
             raise Unfit(f"no end in {self.world.time / HOUR:.0f} h: {self.truths.standing}")
-        return self.truths.is_calm and self.world.time > since + quiet_seconds
+        # What had a node wait may end at this very moment: then something is to be done, and it goes on.
+        return self.truths.is_calm and not decision.actions and self.world.time > since + quiet_seconds
 
     def _why_unsettled(self, decision: Decision) -> str | None:
         return reasons.why_unsettled(self.world, decision, self.truths)
