@@ -198,3 +198,21 @@ def test_a_closed_node_at_work_is_unavailable_once_its_driver_is(is_ready: bool,
     busy = closed("n1", a_job("j1", "n1"), driver=a_driver("n1", is_ready=is_ready))
     budget = capacity.budget_of({"n1": busy, "n2": node("n2")}, ahead("n1"), wish())
     assert budget.whole.unavailable == gone
+
+
+UNITED = (Domain(label="clique", is_unit=True),)
+
+
+def in_clique(unit: str, *nodes: NodeSeen) -> list[NodeSeen]:
+    return [replace(each, facts=replace(each.facts, labels={**each.facts.labels, "clique": unit})) for each in nodes]
+
+
+@pytest.mark.parametrize(
+    ("is_ours", "back"), [(True, {"n3", "n4"}), (False, {"n1", "n2"})], ids=["all ours", "n3 closed by a person"]
+)
+def test_of_two_units_that_leave_each_other_no_room_one_is_opened(is_ours: bool, back: set[str]) -> None:
+    first = in_clique("c1", closed("n1"), closed("n2", a_job("j2", "n2", 1)))
+    theirs = closed("n3", record={"is_cordon_ours": is_ours})
+    second = in_clique("c2", theirs, closed("n4", a_job("j4", "n4", 1)))
+    late = seen(*first, *second, admitted=ahead("n1", "n2", "n3", "n4"), record=LATE)
+    assert given_back(decided(late, wish(unavailable_max=2, idle=32, domains=UNITED))) == back

@@ -21,6 +21,7 @@ from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.sim import outside as outer
 from tests.builders import (
     NEW,
     NOW,
@@ -169,6 +170,22 @@ def test_a_unit_is_let_in_as_a_whole_or_not_at_all() -> None:
     decision = look(waving(at_work("n2"), *pair, admitted=("n2",)), intent)
     assert ledger(decision) in (None, ["n2"])
     assert told(decision)["n3"] is HoldCode.PARALLEL_LIMIT
+
+
+def test_before_a_unit_gets_its_version_all_others_of_its_nvidiadrivers_are_kept_out() -> None:
+    idle: dict[str, Any] = {"wanted": OLD, "nvidia_state": "upgrade-done"}
+    clique: dict[str, Any] = idle | {"labels": {"clique": "c1"}}
+    seen = a_snapshot(
+        a_node("n1", owner="a", canary_of="spring", **clique),
+        a_node("n2", owner="b", **clique),
+        a_node("n3", owner="b", **idle),
+        a_node("n4", owner="c", **idle),
+        campaign=a_campaign_record(RolloutPhase.CANARY, mode=Mode.DELEGATED),
+        operator=outer.driver_pools(OLD.version, "a", "b", "c", is_auto_upgrading=True),
+    )
+    decision = look(seen, replace(asked(), domains=(Domain(label="clique", is_unit=True),)))
+    assert marked(decision) == {"n1": True, "n2": True, "n3": True}
+    assert not [act for act in decision.actions if isinstance(act, Publish)]
 
 
 def test_a_node_that_the_ledger_names_is_let_in_although_the_waves_were_drawn_again_since() -> None:

@@ -278,6 +278,22 @@ def test_those_that_are_upgraded_as_one_with_the_canary_move_with_it() -> None:
     assert course_of(seen, intent).open == frozenset({"n1", "n2"})
 
 
+def test_a_canary_gets_its_version_together_with_the_rest_of_its_unit_in_another_nvidiadriver() -> None:
+    clique = {RACK: "c1"}
+    carriers = (*two_drivers(OLD.version, OLD.version), Carrier(name="NVIDIADriver/c", version=OLD.version))
+    seen = at(
+        RolloutPhase.CANARY,
+        an_old_node(canary_of="spring", owner="a", labels=clique),
+        an_old_node("n2", owner="b", labels=clique),
+        an_old_node("n3", owner="c"),
+        record={"baseline": tuple((each.name, OLD.version) for each in carriers)},
+        operator=OperatorFacts(carriers=carriers),
+    )
+    intent = replace(careful(), domains=(Domain(label=RACK, is_unit=True),))
+    versions = (("NVIDIADriver/a", NEW.version), ("NVIDIADriver/b", NEW.version))
+    assert course_of(seen, intent).acts == (published(PublishStep.CANARY, *versions),)
+
+
 def test_the_canary_does_not_start_outside_of_a_window() -> None:
     seen = at(RolloutPhase.CANARY, a_node(canary_of="spring"))
     course = course_of(seen, careful(openings=((NOW - 60, NOW), (NOW + 60, NOW + 120))))

@@ -25,6 +25,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.target import Target
 from seatrial.core.promises import invariants
 from seatrial.ports import Outcome, Result
 from seatrial.sim.nodes import new_node
@@ -240,6 +241,28 @@ def test_a_node_that_failed_stays_closed_while_its_unit_cannot_start_and_no_othe
     truths.given_up.clear()
     found = reasons.why_unsettled(world, Decision(holds=holds), truths)
     assert found == "at rest, and n0 is still closed by us, upgrade-required"
+
+
+def test_a_pause_that_no_node_waits_for_is_looked_up_too() -> None:
+    world, truths = looking(count=1, is_paused=True)
+    paused = Decision(stop=hold("r", HoldCode.PAUSED))
+    world.rollout = replace(world.rollout, campaign=CampaignRecord(phase=RolloutPhase.PAUSED))
+    assert reasons.why_unsettled(world, paused, truths) is None
+    world.intent = replace(world.intent, is_paused=False)
+    found = reasons.why_unsettled(world, paused, truths)
+    assert found == "r is held by paused, and that is not true: {}"
+
+
+def test_a_node_that_is_not_ready_is_truly_left() -> None:
+    world, truths = looking(count=1)
+    world.intent = replace(world.intent, target=Target.of(OLD.version))
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, wanted=OLD)))
+    left = Decision(holds=(hold("r", HoldCode.MEMBERS_LEFT, nodes="n0"), hold("n0", HoldCode.NODE_NOT_READY)))
+    found = reasons.why_unsettled(world, replace(left, holds=left.holds[:1]), truths)
+    assert found is not None
+    assert "is held by members-left, and that is not true" in found
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_ready=False)))
+    assert reasons.why_unsettled(world, left, truths) is None
 
 
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:

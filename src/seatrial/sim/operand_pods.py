@@ -155,7 +155,8 @@ def is_as(carrier: Carrier, strategy: str) -> bool:
 
 def carrying(facts: NodeFacts, parts: Mapping[str, str]) -> NodeFacts:
     """A node whose DaemonSets have the templates of these versions, by component."""
-    return replace(facts, operands=tuple(_wanting(each, parts) for each in facts.operands))
+    operands = tuple(_wanting(each, parts) for each in facts.operands)
+    return facts if operands == facts.operands else replace(facts, operands=operands)
 
 
 def _wanting(seen: OperandSeen, parts: Mapping[str, str]) -> OperandSeen:

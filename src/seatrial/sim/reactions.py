@@ -70,7 +70,7 @@ def kueue_ends_pods(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts 
     """Kueue ends the pods of a Workload that is switched off."""
     if fate.is_work_unsaved:
         return None
-    pods = tuple(replace(pod, is_terminating=pod.is_terminating or bool(pod.suspended_for)) for pod in facts.pods)
+    pods = tuple(replace(pod, is_terminating=True) if pod.suspended_for else pod for pod in facts.pods)
     return replace(facts, pods=pods) if pods != facts.pods else None
 
 

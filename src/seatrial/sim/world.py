@@ -360,8 +360,8 @@ class World:
         """Autoscalers remove a node that is cordoned, used by nobody and spared by no annotation, once that lasted."""
         facts, name = node.facts, node.name
         is_idle = facts.is_cordoned and not any(pod.keeper is not PodOwner.DAEMON_SET for pod in facts.pods)
-        is_theirs = self._fate(name).is_scaled_down and neighbours.remover_of(facts.labels, dict(facts.marks))
-        if not is_idle or not is_theirs:
+        is_theirs = is_idle and self._fate(name).is_scaled_down
+        if not is_theirs or not neighbours.remover_of(facts.labels, dict(facts.marks)):
             self._idle_since.pop(name, None)
         elif name not in self._idle_since:
             since = self._idle_since[name] = self.time

@@ -107,11 +107,13 @@ class Users:
     def place(self, since: float = 0.0) -> None:
         """Start whoever fits, in their order."""
         self._is_due = False
+        room = {name: _free(node) for name, node in self._world.nodes.items()}
         for wish in list(self._waiting):
-            free = [name for name, node in self._world.nodes.items() if _free(node) >= wish.gpus]
+            free = [name for name, gpus in room.items() if gpus >= wish.gpus]
             if len(free) >= wish.node_count:
                 self._waiting.remove(wish)
                 self._start(wish, free[: wish.node_count], self._world.time + since)
+                room = {name: _free(node) for name, node in self._world.nodes.items()}
         self._tell()
 
     def _start(self, wish: Wish, names: list[str], started_at: Instant) -> None:

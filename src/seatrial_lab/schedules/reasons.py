@@ -190,7 +190,10 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
     HoldCode.DISRUPTION_LIMIT: lambda world, held: _allows_too_few(world, held),
     HoldCode.MEMBERS_LEFT: lambda world, _: any(
-        has_failed(node) or runs(node) != str(world.intent.target.driver) or not node.facts.is_in_sync
+        has_failed(node)
+        or not node.facts.is_ready  # what it runs shows, but nobody can prove it
+        or runs(node) != str(world.intent.target.driver)
+        or not node.facts.is_in_sync
         for node in world.nodes.values()
     ),
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
@@ -222,7 +225,7 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
     if decision.actions:
         yield f"at rest with acts to do: {decision.actions[0].id}"
     roots = []
-    for held in decision.holds:
+    for held in decision.waits:  # where no node waits for it, a pause is told by the rollout alone
         node = world.nodes.get(held.subject)
         if held.code in ROOTS_OF_NODES:
             if node is None or not ROOTS_OF_NODES[held.code](node):

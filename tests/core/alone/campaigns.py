@@ -246,7 +246,7 @@ ROWS: tuple[Row, ...] = (
         a_canary_and_a_fleet_side_by_side,
         (
             campaigns._start_canaries,
-            "_let_start(view, _with_units(view, record.canaries), told)",
+            "_let_start(view, first, told)",
             "_let_start(view, frozenset(view.nodes), told)",
         ),
     ),

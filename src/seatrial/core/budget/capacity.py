@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -142,13 +142,12 @@ def scope_of(
 ) -> Scope:
     """A set of `total` nodes with its limits, and what is spent of them."""
     limits = source.limits if isinstance(source, Policy) else NO_LIMITS
-    if isinstance(source, Domain) and source.unavailable_max is not None:
-        limits = replace(limits, unavailable_max=source.unavailable_max)
+    floor = source.unavailable_max if isinstance(source, Domain) else None
     return Scope(
         name=name,
         # 0 means no limit of its own, and a set cannot have more nodes under way than it has nodes.
         parallel_max=limits.parallel_max or total,
-        unavailable_max=limits.unavailable_max.of(total),
+        unavailable_max=(floor or limits.unavailable_max).of(total),
         unavailable=unavailable,
         under_way=moving,
     )

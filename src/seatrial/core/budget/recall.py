@@ -57,17 +57,23 @@ def surplus(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, Nod
     return frozenset(back)
 
 
-def lasting(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, NodeSeen]) -> Tally:
-    """What stays spent when all that is under way is through and no node is closed ahead: failures, and what others
-    took."""
+def lasting(
+    ledger: Iterable[Admission],
+    budget: Budget,
+    nodes: Mapping[str, NodeSeen],
+    closed: AbstractSet[str] = frozenset(),
+) -> Tally:
+    """What stays spent when all that is under way is through and only these are closed ahead: failures, what others
+    took, and what stands idle on these."""
     moving, failed = _moving_and_failed(ledger, nodes)
-    coming_back = moving | budget.ahead
+    coming_back = moving | {name for name in budget.ahead - closed if _takes_work(nodes[name])}
     scopes = {
         name: replace(scope, unavailable=scope.unavailable - coming_back, under_way=frozenset())
         for name, scope in budget.scopes.items()
     }
-    idle = replace(budget.idle, idle_of={}) if budget.idle is not None else None
-    return Tally(replace(budget, scopes=scopes, idle=idle), failed)
+    idle_of = {name: gpus for name, gpus in budget.idle.idle_of.items() if name in closed} if budget.idle else {}
+    idle = replace(budget.idle, idle_of=idle_of) if budget.idle is not None else None
+    return Tally(replace(budget, scopes=scopes, idle=idle), failed | closed)
 
 
 def in_vain(
@@ -80,21 +86,21 @@ def in_vain(
     """Closed nodes that cannot be emptied, of rows that go together and are due, the next one first.
 
     A row that has no room even by itself waits for somebody to act. And where each has room by itself but none beside
-    the GPUs that stand idle on the others, nothing would ever move: the first that is not `kept` goes, the others stay
+    what is empty or idle of the others, nothing would ever move: the first that is not `kept` goes, the others stay
     closed as far as they leave it room.
     """
     spent = lasting(ledger, budget, nodes)
     back = frozenset(name for row in rows if spent.why_not(row) is not None for name in row)
-    moving, failed = _moving_and_failed(ledger, nodes)
+    moving, _ = _moving_and_failed(ledger, nodes)
     now = Tally(budget, (each.node for each in ledger))
     due = [row for row in rows if not kept & set(row)]
-    if back or moving or not due or budget.idle is None or any(now.why_not(row) is None for row in due):
+    if back or moving or not due or any(now.why_not(row) is None for row in due):
         return back
-    idle, room = budget.idle, budget.idle.gpus_max - budget.idle.gpus({*failed, *due[0]})
-    for row in rows:
-        idle_gpus = sum(idle.idle_of.get(name, 0) for name in row) if row is not due[0] else 0
-        if idle_gpus <= room:
-            room -= idle_gpus
+    staying: AbstractSet[str] = frozenset()
+    for row in (each for each in rows if each is not due[0]):
+        more = staying | (budget.ahead & set(row))
+        if lasting(ledger, budget, nodes, more).why_not(due[0]) is None:
+            staying = more
         else:
             back |= frozenset(row)
     return back

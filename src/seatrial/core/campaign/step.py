@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import Promote
-from seatrial.core.budget import capacity, order
+from seatrial.core.budget import order
 from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
@@ -94,7 +94,7 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view), *_loud_managers(view))
     )
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
-        acts, holds = marks.prepare(view, _with_units(view, record.canaries))
+        acts, holds = marks.prepare(view, view.with_units(record.canaries))
         course = replace(course, acts=acts, holds=(*course.holds, *holds))
     course = replace(course, wake_at=_earliest(course, view.closes_at))
     if course.record.phase in ENDED and record.phase not in ENDED:
@@ -215,19 +215,20 @@ def _move_canaries(view: View) -> Course:
 
 def _start_canaries(view: View) -> Course:
     record, waiting = view.record, _waits(view)
-    acts, holds = marks.prepare(view, _with_units(view, record.canaries))
+    first = view.with_units(record.canaries)
+    acts, holds = marks.prepare(view, first)
     if waiting is None and not holds:
         before = comparing.step_baseline(view)  # who is kept out is marked by now: somebody else may publish meanwhile
         if before is not None:
             return before
-        acts, holds = view.mover.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
+        acts, holds = view.mover.publish(view, PublishStep.CANARY, publishing.resources_of(view, first))
     elif waiting is not None:
         acts, holds = (), (waiting,)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
     told = view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
     told = preflight.why_crowded(view) or view.mover.at_work(view, record.canaries, told)
-    return _let_start(view, _with_units(view, record.canaries), told)
+    return _let_start(view, first, told)
 
 
 def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
@@ -472,16 +473,7 @@ def _wave_names(view: View) -> tuple[tuple[int, ...], frozenset[str]]:
     bounds, rest = wave_order(view)
     reached = bounds[min(view.record.wave, len(bounds) - 1)] if bounds else 0
     first = [name for name in view.record.canaries if name in view.nodes]
-    return bounds, _with_units(view, (*first, *rest[:reached]))
-
-
-def _with_units(view: View, names: tuple[str, ...]) -> frozenset[str]:
-    """These nodes, and those that are upgraded with them or not at all."""
-    if not any(domain.is_unit for domain in view.intent.domains):
-        return frozenset(names)
-    units = {name: capacity.place_of(node.facts, view.intent).unit for name, node in view.nodes.items()}
-    wanted = {units[name] for name in names if units.get(name)}
-    return frozenset(names) | {name for name, unit in units.items() if unit in wanted}
+    return bounds, view.with_units((*first, *rest[:reached]))
 
 
 def _earliest(course: Course, closes_at: Instant | None) -> Instant | None:

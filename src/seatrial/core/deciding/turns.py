@@ -66,14 +66,15 @@ def steps(
         unheard = why_unheard(node, step.action, seen, now) if step.action is not None else None
         return chosen if unheard is None else (Step(hold=unheard), own)
 
-    standing = orders.attrition
+    standing, record = orders.attrition, seen.rollout.campaign
+    campaign = what_nodes_see(record) if record is not None else None
     common = Common(
         intent=orders.intent,
         attentive_since=orders.attentive_since,
         stop=stop,
         operator=seen.operator,
-        course=None if course.is_plain else what_nodes_see(course.record),
-        campaign=what_nodes_see(seen.rollout.campaign) if seen.rollout.campaign is not None else None,
+        course=None if course.is_plain else campaign if course.record is record else what_nodes_see(course.record),
+        campaign=campaign,
         leaving=seen.rollout if is_leaving else None,
         attrition=(standing.idle_max, standing.evicted_at) if standing is not None else None,
     )

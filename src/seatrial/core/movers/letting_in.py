@@ -219,5 +219,5 @@ def _concerned(view: View) -> set[str]:
         return set(view.nodes)
     if phase not in (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING):
         return set()
-    resources = {view.resource_of(name) for name in view.record.canaries if name in view.nodes}
+    resources = {view.resource_of(name) for name in view.with_units(view.record.canaries) if name in view.nodes}
     return {name for name in view.nodes if view.resource_of(name) in resources}

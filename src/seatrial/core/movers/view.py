@@ -19,6 +19,7 @@ from typing import ClassVar, Final, TypeAlias
 from seatrial.core.actions.at_home import AskToMerge, StepAct
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_rollouts import rollout_subject
+from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode, Lack, hold
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import (
@@ -100,6 +101,14 @@ class View:
     def resources_of(self, name: str) -> tuple[str, ...]:
         """The resources that say what a node runs: its driver's, and its network driver's where that moves."""
         return resources_of(self.nodes[name].facts, self.operator, self.target)
+
+    def with_units(self, names: Iterable[str]) -> frozenset[str]:
+        """These nodes, and those that are upgraded with them or not at all."""
+        if not any(domain.is_unit for domain in self.intent.domains):
+            return frozenset(names)
+        units = {name: capacity.place_of(node.facts, self.intent).unit for name, node in self.nodes.items()}
+        wanted = {units.get(name, "") for name in names} - {""}
+        return frozenset(names) | {name for name, unit in units.items() if unit in wanted}
 
     def way_back(self, name: str) -> str:
         """The version a node goes back to; empty where none was written down."""

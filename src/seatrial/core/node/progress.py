@@ -308,7 +308,7 @@ def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:
     """What is seen of a resource that says which driver nodes run; one that says nothing where it is not there."""
     network = (operator.network.carrier,) if operator.network is not None else ()
     found = (carrier for carrier in (*operator.carriers, *network) if carrier.name == resource)
-    return next(found, Carrier(name=resource))
+    return next(found, None) or Carrier(name=resource)
 
 
 def carriers_for(operator: OperatorFacts, version: str) -> tuple[Carrier, ...]:

@@ -10,6 +10,7 @@ EXPLANATIONS.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from shlex import quote
 from string import Formatter
 from typing import Final
@@ -175,6 +176,7 @@ def _back_step(params: Mapping[str, str]) -> str:
     return f"Put it back with its own tools, then report it with {said}."
 
 
+@lru_cache(maxsize=1024)  # what waits is told again on every pass, in the same words
 def why(held: Hold) -> str:
     """Why it waits, as the middle of a sentence."""
     text = _fill(EXPLANATIONS[held.code].why, held)
@@ -192,6 +194,7 @@ def _opened(held: Hold) -> str:
     return f"; the node was uncordoned {times} after its old driver was deleted, and cordoned again"
 
 
+@lru_cache(maxsize=1024)
 def next_step(held: Hold) -> str:
     """What somebody can do about it."""
     cause = _diagnosis(held)

@@ -11,12 +11,10 @@ tests/sim/test_forecast_schedule.py
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from seatrial.core.budget import capacity
 from seatrial.core.campaign import baking, canary
 from seatrial.core.campaign.proving import comparing
 from seatrial.core.campaign.step import wave_order
@@ -133,22 +131,15 @@ def _stages(view: View) -> tuple[Stage, ...]:
     bounds, rest = wave_order(view)
     is_waving = view.record.phase is RolloutPhase.WAVING
     reached = min(view.record.wave, len(bounds) - 1) if is_waving and bounds else 0
-    stages = [] if is_waving else [Stage(part=Part.CANARY, names=_with_units(view, view.record.canaries))]
+    stages = [] if is_waving else [Stage(part=Part.CANARY, names=view.with_units(view.record.canaries))]
     opened: set[str] = set().union(*(stage.names for stage in stages))
     patience = view.intent.restart_timeout_seconds + view.intent.validation_timeout_seconds
     for bound in bounds[reached:]:
-        names = _with_units(view, rest[:bound]) - opened
+        names = view.with_units(rest[:bound]) - opened
         opened |= names
         stuck = view.mover.why_stuck(view, names)
         stages.append(Stage(part=Part.WAVES, names=names, least_seconds=patience if stuck else 0.0))
     return tuple(stages)
-
-
-def _with_units(view: View, names: Collection[str]) -> frozenset[str]:
-    """These nodes, and those that are upgraded with them or not at all."""
-    units = {name: capacity.place_of(node.facts, view.intent).unit for name, node in view.nodes.items()}
-    wanted = {units[name] for name in names if units.get(name)}
-    return frozenset(names) | {name for name, unit in units.items() if unit in wanted}
 
 
 def _counted_from(openings: Stretches | None, start: float) -> Stretches | None:
