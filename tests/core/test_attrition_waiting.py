@@ -122,8 +122,8 @@ def failed(name: str) -> NodeSeen:
     return node(name, phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
 
 
-def half_full(name: str) -> NodeSeen:
-    return closed(name, a_job(f"j{name}", name, 4))
+def half_full(name: str, **changes: Any) -> NodeSeen:
+    return closed(name, a_job(f"j{name}", name, 4), **changes)
 
 
 @pytest.mark.parametrize("limits", [{"unavailable_max": 1, "idle": 16}, {"idle": 15}])
@@ -143,6 +143,15 @@ def test_closed_nodes_whose_idle_gpus_leave_each_other_no_room_are_opened_until_
     assert given_back(decision) == {"n2"}
     alone = seen(nodes[0], node("n2", a_job("n2", "n2", 1)), admitted=ahead("n1"), record=LATE)
     assert ledger(decided(alone, wish(idle=14))) == {"n1": False}
+
+
+def test_a_closed_node_that_others_cordoned_is_counted_by_those_that_wait_for_room_beside_it() -> None:
+    clique: dict[str, Any] = {"labels": {"clique": "c1"}}
+    theirs = closed("n3", record={"is_cordon_ours": False}, labels={"clique": "c2"})
+    nodes = [theirs, half_full("n4", labels={"clique": "c2"}), closed("n1", **clique), half_full("n2", **clique)]
+    intent = wish(unavailable_max=2, idle=32, domains=(Domain(label="clique", is_unit=True),))
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2", "n3", "n4"), record=LATE), intent)
+    assert given_back(decision) == {"n1", "n2"}, "n3 stays cordoned when its unit is through"
 
 
 def test_a_node_that_waits_for_one_that_reloads_stays_closed() -> None:

@@ -59,9 +59,9 @@ def surplus(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, Nod
 
 def lasting(ledger: Iterable[Admission], budget: Budget, nodes: Mapping[str, NodeSeen]) -> Tally:
     """What stays spent when all that is under way is through and no node is closed ahead: failures, and what others
-    took."""
+    took, also where it is a node of ours that they cordoned."""
     moving, failed = _moving_and_failed(ledger, nodes)
-    coming_back = moving | budget.ahead
+    coming_back = {name for name in moving | budget.ahead if name not in nodes or not _is_theirs(nodes[name])}
     scopes = {
         name: replace(scope, unavailable=scope.unavailable - coming_back, under_way=frozenset())
         for name, scope in budget.scopes.items()
@@ -111,5 +111,9 @@ def _moving_and_failed(
 
 def _takes_work(node: NodeSeen) -> bool:
     """Whether a node that is given back takes work again: nothing but our own cordon keeps it from that."""
-    is_theirs = node.facts.is_cordoned and not (node.record is not None and node.record.is_cordon_ours)
-    return node.facts.is_ready and not is_theirs
+    return node.facts.is_ready and not _is_theirs(node)
+
+
+def _is_theirs(node: NodeSeen) -> bool:
+    """Whether a cordon of others is on the node, which we do not lift."""
+    return node.facts.is_cordoned and not (node.record is not None and node.record.is_cordon_ours)
