@@ -12,10 +12,11 @@ from seatrial.core.budget import capacity
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import Campaign
+from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.words import explain
 from tests.builders import NOW, a_driver
@@ -58,8 +59,24 @@ def test_a_unit_with_more_gpus_than_may_stand_idle_is_never_closed() -> None:
     assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=8, gpus=16, part="its unit (clique c1)")
 
 
-def test_a_closed_node_with_more_gpus_than_may_stand_idle_is_given_back_when_empty() -> None:
-    assert given_back(decided(seen(closed("n1"), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
+@pytest.mark.parametrize("pods", [(), (a_job("j", "n1"),)], ids=["empty", "full"])
+def test_a_closed_node_with_more_gpus_than_may_stand_idle_by_now_is_given_back(pods: tuple[Pod, ...]) -> None:
+    assert given_back(decided(seen(closed("n1", *pods), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
+
+
+@pytest.mark.parametrize("record", [WAVING, replace(WAVING, waving_since=NOW - 30 * HOUR)], ids=["early", "late"])
+@pytest.mark.parametrize("pods", [(), (a_job("k", "n2", 2),)], ids=["empty", "at work"])
+def test_a_unit_with_more_gpus_than_may_stand_idle_by_now_is_given_back_and_stays_open(
+    record: CampaignRecord, pods: tuple[Pod, ...]
+) -> None:
+    clique: dict[str, Any] = {"labels": {"clique": "c1"}}
+    intent, work = wish(idle=14, domains=(Domain(label="clique", is_unit=True),)), a_job("j", "n1", 2)
+    for mate, admitted in ((closed, ahead("n1", "n2")), (node, ahead("n1"))):
+        shut = seen(closed("n1", work, **clique), mate("n2", *pods, **clique), admitted=admitted, record=record)
+        assert given_back(decided(shut, intent)) == {each.node for each in admitted}
+    decision = decided(seen(node("n1", work, **clique), node("n2", *pods, **clique), record=record), intent)
+    assert not ledger(decision)
+    assert HoldCode.IDLE_GPUS_TOO_FEW in codes(decision, "n1")
 
 
 @pytest.mark.parametrize(
