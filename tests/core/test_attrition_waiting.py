@@ -92,6 +92,13 @@ def test_an_empty_node_that_a_limit_leaves_open_names_that_limit(limits: dict[st
     assert codes(decision, "n2") == codes(decision, "n3") == {code}
 
 
+def test_empty_nodes_behind_others_that_a_limit_on_nodes_keeps_open_do_not_blame_idle_gpus() -> None:
+    theirs = node("n0", is_cordoned=True)
+    decision = decided(seen(theirs, node("n1"), node("n2"), node("n3")), wish(idle=16, unavailable_max=1))
+    told = {name: held_alone(decision, name) for name in ("n1", "n2", "n3")}
+    assert told == {name: hold(name, HoldCode.UNAVAILABLE_LIMIT, limit=1, taken=1, nodes="n0") for name in told}
+
+
 def test_a_node_that_the_share_closed_ahead_leaves_open_says_so() -> None:
     nodes = (closed("n1", a_job("j", "n1")), node("n2", a_job("k", "n2")))
     decision = decided(seen(*nodes, admitted=ahead("n1")), wish(attrition=Attrition(close_ahead=0.5)))
@@ -152,6 +159,14 @@ def test_a_node_that_a_failed_node_leaves_no_room_is_opened_and_stays_open(limit
     told = held_alone(decided(opened, intent), "n1")
     assert told.code in {HoldCode.UNAVAILABLE_LIMIT, HoldCode.IDLE_GPU_LIMIT}
     assert dict(told.params)["nodes"] == "n9"
+
+
+def test_a_node_without_room_names_closed_nodes_with_idle_gpus_among_those_that_take_it() -> None:
+    nodes = [failed("n9"), half_full("n1"), closed("n3", a_job("j3", "n3")), node("n2", a_job("j2", "n2", 4))]
+    admitted = (*ahead("n1", "n3"), Admission(node="n9", attempt=1))
+    decision = decided(seen(*nodes, admitted=admitted, record=LATE), wish(idle=15, failed_max=1))
+    told = hold("n2", HoldCode.IDLE_GPU_LIMIT, limit=15, taken=12, gpus=8, nodes="n1, n9")
+    assert held_alone(decision, "n2") == told
 
 
 def test_closed_nodes_whose_idle_gpus_leave_each_other_no_room_are_opened_until_one_has_it() -> None:

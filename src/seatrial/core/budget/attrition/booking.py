@@ -246,8 +246,9 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     let_in = capacity.admit(names, wish, ledger, joined, asking.coming | late, asking.unfit, tell=tell)
     asked = {*names, *shutting}
     kept = {} if has_failed else _kept(acts, view, frozenset(shutting))
-    unclosed = (act.nodes for act in acts if act.verb is Verb.CLOSE)
-    full = vain | {name: nodes for nodes in unclosed for name in nodes if name not in shutting}
+    to_close = (act.nodes for act in acts if act.verb is Verb.CLOSE)
+    unclosed = {name: nodes for nodes in to_close for name in nodes if name not in shutting}
+    full = vain | unclosed | (_fitting(acts, bounds, view, shutting) if unclosed else {})
     left: Sequence[Hold] = ()
     if not has_failed:
         others = [name for name in asking.wishing if name not in asked]
@@ -288,6 +289,17 @@ def _closed(acts: Sequence[Act], view: View, pages: Pages, wishing: frozenset[st
         room.add(idle)
         found += names
     return found
+
+
+def _fitting(
+    acts: Sequence[Act], bounds: Mapping[str, Bound], view: View, closing: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Open nodes for whose GPUs there is room: it was kept for others, which a limit on nodes keeps open."""
+    leaving = [name for act in acts if act.verb is Verb.EVICT for name in act.nodes]
+    idle = view.idle + sum(view.nodes[name].idle for name in closing) + sum(view.nodes[name].busy for name in leaving)
+    groups = grouped((view.nodes[name] for name in bounds if bounds[name] is Bound.IDLE), view.nodes, view.jobs)
+    new = {group.names: sum(node.idle for node in group.nodes if not node.is_closed) for group in groups}
+    return {name: names for names, gpus in new.items() if idle + gpus <= view.idle_max for name in names}
 
 
 def _with_closed(budget: Budget, closing: Sequence[str], nodes: Mapping[str, NodeSeen]) -> Budget:
