@@ -226,3 +226,17 @@ def test_a_true_reason_with_a_next_step_is_an_end() -> None:
     truths.ours["n0"] = 0.0
     found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
     assert found == "at rest, and n0 is still closed by us, None"
+
+
+@pytest.mark.parametrize(("gpus", "is_true"), [(8, True), (7, False)], ids=["full", "one idle"])
+def test_a_closed_node_waits_for_a_limit_only_as_long_as_it_costs_nothing(gpus: int, is_true: bool) -> None:
+    world, truths = looking(unavailable_max=1)
+    pod = Pod(namespace="jobs", name="job", uid="job", gpu=GpuUse.RESOURCE, gpu_count=gpus)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True, pods=(pod,))))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True)))
+    truths.ours["n0"] = 0.0
+    closed = hold("n0", HoldCode.CLOSED_AHEAD, idle=8 - gpus, jobs=1)
+    limit = hold("n0", HoldCode.UNAVAILABLE_LIMIT, limit=1, taken=1, nodes="n1")
+    assert "n0 is closed while" in (reasons.why_unsettled(world, Decision(holds=(closed,)), truths) or "")
+    found = reasons.why_unsettled(world, Decision(holds=(closed, limit)), truths)
+    assert ("n0 is closed while" not in (found or "")) is is_true
