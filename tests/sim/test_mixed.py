@@ -226,6 +226,8 @@ def test_a_true_reason_with_a_next_step_is_an_end() -> None:
     truths.ours["n0"] = 0.0
     found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
     assert found == "at rest, and n0 is still closed by us, None"
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, sriov="Draining")))
+    assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
 
 
 @pytest.mark.parametrize(("gpus", "is_true"), [(8, True), (7, False)], ids=["full", "one idle"])

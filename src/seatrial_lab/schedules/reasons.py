@@ -269,8 +269,8 @@ def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
     record, held = world.rollout.campaign, {(each.subject, each.code) for each in decision.holds}
     for name in sorted(truths.ours):
         node = world.nodes[name]
-        if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs:
-            continue
+        if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs or node.facts.sriov:
+            continue  # the SR-IOV operator would have closed it, and opens it when its work is done
         # While another version is published every node keeps its place, as does a canary until its gates have passed;
         # what failed before, and is to be tried again, stays as it was.
         keeping = (HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED)
