@@ -18,6 +18,7 @@ from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.work import WorkSeen
 from seatrial.core.words import explain
 from tests.builders import NOW, a_driver
 from tests.core.test_attrition_books import (
@@ -113,6 +114,16 @@ def test_at_the_deadline_a_closed_node_that_finds_no_room_names_who_takes_it() -
     late = replace(WAVING, waving_since=NOW - 30 * HOUR)
     decision = decided(seen(failed, waits, admitted=admitted, record=late), wish(idle=8, failed_max=1))
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+
+
+def test_closed_and_open_nodes_state_the_same_last_call() -> None:
+    many = [a_job(f"j{each}", "n2", 1) for each in range(8)]
+    nodes = [closed("n1", a_job("j", "n1")), node("n2", *many), node("n3", is_ready=False)]
+    snapshot = replace(seen(*nodes, admitted=ahead("n1")), work=WorkSeen(waiting=((1, 1),)))
+    decision = decided(snapshot, wish(idle=8, attrition=Attrition(evicts_early=False)))
+    shut, left = held_alone(decision, "n1"), held_alone(decision, "n2")
+    assert (shut.code, left.code) == (HoldCode.CLOSED_AHEAD, HoldCode.LEFT_OPEN)
+    assert shut.until == left.until, "else a service is closed at its last call, and given back before it"
 
 
 # ── outside windows ──────────────────────────────────────────────────────────────────────────────────────────────────

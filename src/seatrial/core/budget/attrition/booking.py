@@ -28,8 +28,10 @@ from seatrial.core.budget.losses import gpu_count, idle_gpus, workers
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import HOUR
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.known import by, those
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, Taken
 from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.node.phases import phase_of
 from seatrial.core.node.step import why_not_startable
 from seatrial.core.node.writing import Closed, Standing
 from seatrial.core.text.names import a_few
@@ -66,7 +68,9 @@ class Pages:
         gpus: Counter[str] = Counter()
         for unit, mates in self._open_mates().items() if any(node.unit for node in view.nodes.values()) else ():
             gpus[unit] = sum(gpu_count(self.nodes[name]) for name in mates if name not in view.nodes)
-        return replace(view, beside=gpus)
+        waiting = those(self.nodes, _asks) - view.nodes.keys()
+        others = (count for count, names in by(self.nodes, gpu_count).items() for _ in names & waiting)
+        return replace(view, beside=gpus, others=tuple(others))
 
     def given_back(self, view: View) -> frozenset[str]:
         """Who is opened again: more are idle or unavailable than may, too many failed, no upgrade could end or begin
@@ -175,6 +179,7 @@ class Pages:
             at_once_max=self.budget.whole.at_once_max,
             unit_of=self.budget.unit_of,
         )
+        busy = replace(busy, others=view.others)
         found: dict[str, Taken] = {}
         for group in grouped((busy.nodes[name] for name in names), busy.nodes, busy.jobs):
             price, why = evicting.due(group, busy, urgency.last_call(busy))
@@ -191,6 +196,11 @@ class Pages:
 
     def _has_users(self, name: str) -> bool:
         return bool(workers(self.nodes[name]))
+
+
+def _asks(node: NodeSeen) -> bool:
+    """Whether a node waits for its turn and could start."""
+    return phase_of(node) is NodePhase.UPGRADE_REQUIRED and why_not_startable(node) is None
 
 
 def _is_about_to_go(node: NodeSeen) -> bool:
