@@ -136,6 +136,14 @@ def test_a_unit_that_stays_torn_is_found() -> None:
     assert truths.judge.broken == "clique c1 is torn for 2.5 h: n0 run the new driver and n1, n2 the old one"
 
 
+def test_a_cordon_that_is_put_back_for_an_admin_is_not_ours() -> None:
+    world, truths = looking(unavailable_max=1, parallel_max=0)
+    truths.judge.theirs.add("n0")
+    for name in ("n0", "n1"):
+        closed_and_restarted(world, truths, name)
+    assert set(truths.ours) == {"n1"}
+
+
 def test_writes_without_anything_to_say_are_found() -> None:
     world, truths = looking()
     write = WriteRolloutRecord(record=RolloutRecord(name="spring", resource_version="1"))
