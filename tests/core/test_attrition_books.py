@@ -280,16 +280,16 @@ def given_back(decision: Decision) -> set[str]:
 
 
 def test_a_closed_node_is_given_back_when_more_stands_idle_than_may() -> None:
-    nodes = [closed("n1", a_job("old", "n1", 4, hours=40)), closed("n2", a_job("young", "n2", 4, hours=0.1))]
-    decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=4))
+    nodes = [closed("n1", a_job("old", "n1", 2, hours=40)), closed("n2", a_job("young", "n2", 2, hours=0.1))]
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=8))
     assert given_back(decision) == {"n1"}
     (act,) = (act for act in decision.actions if isinstance(act, Uncordon))
     assert (act.record.attempt, act.record.is_cordon_ours, act.record.returned_at) == (2, False, NOW)
 
 
 def test_the_gang_on_it_is_given_back_as_a_whole() -> None:
-    nodes = [closed("n1", a_job("gang", "n1", 4)), closed("n2", a_job("gang", "n2", 4))]
-    assert given_back(decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=4))) == {"n1", "n2"}
+    nodes = [closed("n1", a_job("gang", "n1", 2)), closed("n2", a_job("gang", "n2", 2))]
+    assert given_back(decided(seen(*nodes, admitted=ahead("n1", "n2")), wish(idle=8))) == {"n1", "n2"}
 
 
 def test_who_was_given_back_is_left_alone_for_an_hour() -> None:

@@ -12,11 +12,13 @@ from seatrial.core.budget import capacity
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import Campaign
+from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.work import WorkSeen
 from seatrial.core.words import explain
 from tests.builders import NOW, OLD, a_driver
 from tests.core.test_attrition_books import (
@@ -58,8 +60,24 @@ def test_a_unit_with_more_gpus_than_may_stand_idle_is_never_closed() -> None:
     assert told == hold("n1", HoldCode.IDLE_GPUS_TOO_FEW, limit=8, gpus=16, part="its unit (clique c1)")
 
 
-def test_a_closed_node_with_more_gpus_than_may_stand_idle_is_given_back_when_empty() -> None:
-    assert given_back(decided(seen(closed("n1"), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
+@pytest.mark.parametrize("pods", [(), (a_job("j", "n1"),)], ids=["empty", "full"])
+def test_a_closed_node_with_more_gpus_than_may_stand_idle_by_now_is_given_back(pods: tuple[Pod, ...]) -> None:
+    assert given_back(decided(seen(closed("n1", *pods), admitted=ahead("n1")), wish(idle=4))) == {"n1"}
+
+
+@pytest.mark.parametrize("record", [WAVING, replace(WAVING, waving_since=NOW - 30 * HOUR)], ids=["early", "late"])
+@pytest.mark.parametrize("pods", [(), (a_job("k", "n2", 2),)], ids=["empty", "at work"])
+def test_a_unit_with_more_gpus_than_may_stand_idle_by_now_is_given_back_and_stays_open(
+    record: CampaignRecord, pods: tuple[Pod, ...]
+) -> None:
+    clique: dict[str, Any] = {"labels": {"clique": "c1"}}
+    intent, work = wish(idle=14, domains=(Domain(label="clique", is_unit=True),)), a_job("j", "n1", 2)
+    for mate, admitted in ((closed, ahead("n1", "n2")), (node, ahead("n1"))):
+        shut = seen(closed("n1", work, **clique), mate("n2", *pods, **clique), admitted=admitted, record=record)
+        assert given_back(decided(shut, intent)) == {each.node for each in admitted}
+    decision = decided(seen(node("n1", work, **clique), node("n2", *pods, **clique), record=record), intent)
+    assert not ledger(decision)
+    assert HoldCode.IDLE_GPUS_TOO_FEW in codes(decision, "n1")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +91,13 @@ def test_a_closed_node_with_more_gpus_than_may_stand_idle_is_given_back_when_emp
 def test_an_empty_node_that_a_limit_leaves_open_names_that_limit(limits: dict[str, Any], code: HoldCode) -> None:
     decision = decided(seen(closed("n1"), node("n2"), node("n3"), admitted=ahead("n1")), wish(**limits))
     assert codes(decision, "n2") == codes(decision, "n3") == {code}
+
+
+def test_empty_nodes_behind_others_that_a_limit_on_nodes_keeps_open_do_not_blame_idle_gpus() -> None:
+    theirs = node("n0", is_cordoned=True)
+    decision = decided(seen(theirs, node("n1"), node("n2"), node("n3")), wish(idle=16, unavailable_max=1))
+    told = {name: held_alone(decision, name) for name in ("n1", "n2", "n3")}
+    assert told == {name: hold(name, HoldCode.UNAVAILABLE_LIMIT, limit=1, taken=1, nodes="n0") for name in told}
 
 
 def test_a_node_that_the_share_closed_ahead_leaves_open_says_so() -> None:
@@ -89,6 +114,16 @@ def test_at_the_deadline_a_closed_node_that_finds_no_room_names_who_takes_it() -
     late = replace(WAVING, waving_since=NOW - 30 * HOUR)
     decision = decided(seen(failed, waits, admitted=admitted, record=late), wish(idle=8, failed_max=1))
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
+
+
+def test_closed_and_open_nodes_state_the_same_last_call() -> None:
+    many = [a_job(f"j{each}", "n2", 1) for each in range(8)]
+    nodes = [closed("n1", a_job("j", "n1")), node("n2", *many), node("n3", is_ready=False)]
+    snapshot = replace(seen(*nodes, admitted=ahead("n1")), work=WorkSeen(waiting=((1, 1),)))
+    decision = decided(snapshot, wish(idle=8, attrition=Attrition(evicts_early=False)))
+    shut, left = held_alone(decision, "n1"), held_alone(decision, "n2")
+    assert (shut.code, left.code) == (HoldCode.CLOSED_AHEAD, HoldCode.LEFT_OPEN)
+    assert shut.until == left.until, "else a service is closed at its last call, and given back before it"
 
 
 # ── outside windows ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,8 +167,8 @@ def failed(name: str) -> NodeSeen:
     return node(name, phase=NodePhase.UPGRADE_FAILED, is_cordoned=True, record=record)
 
 
-def half_full(name: str) -> NodeSeen:
-    return closed(name, a_job(f"j{name}", name, 4))
+def half_full(name: str, **changes: Any) -> NodeSeen:
+    return closed(name, a_job(f"j{name}", name, 4), **changes)
 
 
 @pytest.mark.parametrize("limits", [{"unavailable_max": 1, "idle": 16}, {"idle": 15}])
@@ -147,12 +182,29 @@ def test_a_node_that_a_failed_node_leaves_no_room_is_opened_and_stays_open(limit
     assert dict(told.params)["nodes"] == "n9"
 
 
+def test_a_node_without_room_names_closed_nodes_with_idle_gpus_among_those_that_take_it() -> None:
+    nodes = [failed("n9"), half_full("n1"), closed("n3", a_job("j3", "n3")), node("n2", a_job("j2", "n2", 4))]
+    admitted = (*ahead("n1", "n3"), Admission(node="n9", attempt=1))
+    decision = decided(seen(*nodes, admitted=admitted, record=LATE), wish(idle=15, failed_max=1))
+    told = hold("n2", HoldCode.IDLE_GPU_LIMIT, limit=15, taken=12, gpus=8, nodes="n1, n9")
+    assert held_alone(decision, "n2") == told
+
+
 def test_closed_nodes_whose_idle_gpus_leave_each_other_no_room_are_opened_until_one_has_it() -> None:
     nodes = [closed(name, a_job(name, name, 1)) for name in ("n1", "n2")]
     decision = decided(seen(*nodes, admitted=ahead("n1", "n2"), record=LATE), wish(idle=14))
     assert given_back(decision) == {"n2"}
     alone = seen(nodes[0], node("n2", a_job("n2", "n2", 1)), admitted=ahead("n1"), record=LATE)
     assert ledger(decided(alone, wish(idle=14))) == {"n1": False}
+
+
+def test_a_closed_node_that_others_cordoned_is_counted_by_those_that_wait_for_room_beside_it() -> None:
+    clique: dict[str, Any] = {"labels": {"clique": "c1"}}
+    theirs = closed("n3", record={"is_cordon_ours": False}, labels={"clique": "c2"})
+    nodes = [theirs, half_full("n4", labels={"clique": "c2"}), closed("n1", **clique), half_full("n2", **clique)]
+    intent = wish(unavailable_max=2, idle=32, domains=(Domain(label="clique", is_unit=True),))
+    decision = decided(seen(*nodes, admitted=ahead("n1", "n2", "n3", "n4"), record=LATE), intent)
+    assert given_back(decision) == {"n1", "n2"}, "n3 stays cordoned when its unit is through"
 
 
 def test_a_node_that_waits_for_one_that_reloads_stays_closed() -> None:

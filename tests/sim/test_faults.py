@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,21 @@ def test_the_judge_of_attrition_finds_gpus_that_stay_idle_above_the_budget() -> 
 def test_the_judge_of_attrition_finds_a_node_that_waits_beyond_the_deadline() -> None:
     assert looked_at(a_busy_judge(gpus=8), 4000.0, 5000.0, 11_000.0) is None
     assert looked_at(a_busy_judge(gpus=8), 5000.0, 13_000.0) == "the deadline was 2.3 h ago, and waves are not through"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "idle"), [("Drain_Required", "Draining", 0), ("Drain_Required", "Drain_Required", 6)]
+)
+def test_the_judge_of_attrition_leaves_out_a_node_that_the_sriov_operator_cordoned(
+    before: str, after: str, idle: int
+) -> None:
+    judge = a_busy_judge(gpus=2)
+    world = judge.world
+    world.watchers.append(judge.on_change)
+    for sriov, is_cordoned, found in ((before, False, 6), (after, True, idle), ("", False, 6)):
+        facts = replace(world.nodes["n1"].facts, sriov=sriov, is_cordoned=is_cordoned)
+        world.change("n1", partial(replace, facts=facts))
+        assert judge.idle(world.rollout.admitted) == found
 
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────

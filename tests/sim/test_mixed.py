@@ -137,6 +137,14 @@ def test_a_unit_that_stays_torn_is_found() -> None:
     assert truths.judge.broken == "clique c1 is torn for 2.5 h: n0 run the new driver and n1, n2 the old one"
 
 
+def test_a_cordon_that_is_put_back_for_an_admin_is_not_ours() -> None:
+    world, truths = looking(unavailable_max=1, parallel_max=0)
+    truths.judge.theirs.add("n0")
+    for name in ("n0", "n1"):
+        closed_and_restarted(world, truths, name)
+    assert set(truths.ours) == {"n1"}
+
+
 def test_writes_without_anything_to_say_are_found() -> None:
     world, truths = looking()
     write = WriteRolloutRecord(record=RolloutRecord(name="spring", resource_version="1"))
@@ -274,3 +282,19 @@ def test_a_true_reason_with_a_next_step_is_an_end() -> None:
     truths.ours["n0"] = 0.0
     found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
     assert found == "at rest, and n0 is still closed by us, None"
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, sriov="Draining")))
+    assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
+
+
+@pytest.mark.parametrize(("gpus", "is_true"), [(8, True), (7, False)], ids=["full", "one idle"])
+def test_a_closed_node_waits_for_a_limit_only_as_long_as_it_costs_nothing(gpus: int, is_true: bool) -> None:
+    world, truths = looking(unavailable_max=1)
+    pod = Pod(namespace="jobs", name="job", uid="job", gpu=GpuUse.RESOURCE, gpu_count=gpus)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True, pods=(pod,))))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True)))
+    truths.ours["n0"] = 0.0
+    closed = hold("n0", HoldCode.CLOSED_AHEAD, idle=8 - gpus, jobs=1)
+    limit = hold("n0", HoldCode.UNAVAILABLE_LIMIT, limit=1, taken=1, nodes="n1")
+    assert "n0 is closed while" in (reasons.why_unsettled(world, Decision(holds=(closed,)), truths) or "")
+    found = reasons.why_unsettled(world, Decision(holds=(closed, limit)), truths)
+    assert ("n0 is closed while" not in (found or "")) is is_true

@@ -109,6 +109,8 @@ class AttritionJudge(Judge):
     """Since when somebody has it paused."""
     freed: list[tuple[Instant, int]] = field(default_factory=list)
     """GPUs that somebody left, and when: for a while we may not have seen it."""
+    drained: set[str] = field(default_factory=set)
+    """Nodes that the SR-IOV operator cordoned."""
     over_since: Instant | None = None
     late_since: Instant | None = None
     is_calm: bool = False
@@ -123,6 +125,10 @@ class AttritionJudge(Judge):
         left = gpus_of(workers(before)) - gpus_of(workers(after))
         if left > 0:
             self.freed.append((self.world.time, left))
+        if not after.facts.is_cordoned or after.name not in self.world.nodes:
+            self.drained.discard(after.name)
+        elif not before.facts.is_cordoned and before.facts.sriov != after.facts.sriov:
+            self.drained.add(after.name)
         Judge.on_change(self, before, after)  # a slotted dataclass is another class than the one that super() knows
 
     def on_landing(self, action: Action, before: NodeSeen | None, outcome: Outcome) -> None:
@@ -170,7 +176,7 @@ class AttritionJudge(Judge):
         found = 0
         for each in ledger:
             node = self.world.nodes.get(each.node)
-            if node is None or node.name in self.theirs:
+            if node is None or node.name in self.theirs | self.drained:
                 continue  # who is closed by others stands idle for them
             found += max(0, gpu_count(node) - gpus_of(workers(node))) if each.is_ahead else gpu_count(node)
         return found

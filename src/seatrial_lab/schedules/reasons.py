@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, Mode, RolloutPhase
+from seatrial.core.model.seen.gangs import gpus_of
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.words import explain
@@ -117,6 +118,13 @@ def _waits_for_member(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
     """Whether another member of the node's unit is held for a reason of its own."""
     others = _unit_of(world, held.subject) - {held.subject}
     return any(each.subject in others and each.code is not HoldCode.UNIT_INCOMPLETE for each in holds)
+
+
+def _is_kept_full(world: World, held: Hold, holds: Iterable[Hold], truths: Truths) -> bool:
+    """Whether a closed node costs nothing while it waits, and says besides which limit it waits for."""
+    node = world.nodes[held.subject]
+    is_full = gpus_of(_workers(node)) >= GPUS or held.subject not in truths.ours
+    return is_full and any(each.subject == held.subject and each.code in ROOTS for each in holds)
 
 
 def _canaries(world: World) -> tuple[str, ...]:
@@ -238,6 +246,9 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
         elif held.code is HoldCode.UNIT_INCOMPLETE:
             if not _waits_for_member(world, held, decision.holds):
                 yield f"{held.subject} waits for members of its unit, and no member says why it waits"
+        elif held.code is HoldCode.CLOSED_AHEAD:
+            if not _is_kept_full(world, held, decision.holds, truths):
+                yield f"{held.subject} is closed while GPUs are idle, or for no limit: {explain.why(held)}"
         elif held.code in TRANSIENT:
             yield f"{held.subject} waits for ever: {held.code}"
         elif held.code not in POINTING:
@@ -266,14 +277,15 @@ def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
     record, held = world.rollout.campaign, {(each.subject, each.code) for each in decision.holds}
     for name in sorted(truths.ours):
         node = world.nodes[name]
-        if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs:
-            continue
+        if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs or node.facts.sriov:
+            continue  # the SR-IOV operator would have closed it, and opens it when its work is done
         # While another version is published every node keeps its place, as does a canary until its gates have passed;
         # what failed before, and is to be tried again, stays as it was: until its unit can start, or for good.
         keeping = {HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED}
         keeping |= {HoldCode.UNIT_UNFIT, HoldCode.UNDONE} if name in truths.given_up else set()
         is_kept = decision.stop is not None or any((name, code) in held for code in keeping)
         is_kept = is_kept or any(code is HoldCode.FAILURE_BUDGET for _, code in held)
+        is_kept = is_kept or (name, HoldCode.CLOSED_AHEAD) in held  # that it costs nothing was looked up with the hold
         if not is_kept:
             where = record.phase if record is not None else "at rest"
             yield f"{where}, and {name} is still closed by us, {_phase(node)}"

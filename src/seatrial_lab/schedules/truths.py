@@ -92,7 +92,8 @@ class Truths:
             self._note_write()
         if isinstance(action, Publish):
             self.moved_at = self.judge.world.time
-        if isinstance(action, Cordon) and before is not None and not before.facts.is_cordoned:
+        is_put_back = action.subject in self.judge.theirs  # a driver manager lifted the cordon of an admin
+        if isinstance(action, Cordon) and before is not None and not before.facts.is_cordoned and not is_put_back:
             self.ours[action.node] = self.judge.world.time
         if isinstance(action, RestartPod) and action.operand in (Operand.DRIVER, Operand.NETWORK_DRIVER):
             self.reloading.add(action.node)

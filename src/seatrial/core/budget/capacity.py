@@ -404,12 +404,12 @@ class Tally:
             case HoldCode.UNIT_TOO_LARGE:
                 params = {"size": why.size, "limit": scope.at_once_max}
             case HoldCode.IDLE_GPU_LIMIT if budget.idle is not None:
-                taken_gpus, wanted = budget.idle.of(self._held), budget.idle.gpus(names)
+                closed = {name for name, gpus in budget.idle.idle_of.items() if gpus}
                 params = {
                     "limit": budget.idle.gpus_max,
-                    "taken": taken_gpus,
-                    "gpus": wanted,
-                    "nodes": _some(self._held),
+                    "taken": budget.idle.of(self._held),
+                    "gpus": budget.idle.gpus(names),
+                    "nodes": _some(self._held | closed),
                 }
             case HoldCode.PARALLEL_LIMIT:
                 params = {"limit": scope.parallel_max, "nodes": _some(scope.under_way | moving)}

@@ -64,9 +64,10 @@ def lasting(
     closed: AbstractSet[str] = frozenset(),
 ) -> Tally:
     """What stays spent when all that is under way is through and only these are closed ahead: failures, what others
-    took, and what stands idle on these."""
+    took, nodes of ours among it that they cordoned, and what stands idle on these."""
     moving, failed = _moving_and_failed(ledger, nodes)
-    coming_back = moving | {name for name in budget.ahead - closed if _takes_work(nodes[name])}
+    coming_back = {name for name in moving if name not in nodes or not _is_theirs(nodes[name])}
+    coming_back |= {name for name in budget.ahead - closed if _takes_work(nodes[name])}
     scopes = {
         name: replace(scope, unavailable=scope.unavailable - coming_back, under_way=frozenset())
         for name, scope in budget.scopes.items()
@@ -117,5 +118,9 @@ def _moving_and_failed(
 
 def _takes_work(node: NodeSeen) -> bool:
     """Whether a node that is given back takes work again: nothing but our own cordon keeps it from that."""
-    is_theirs = node.facts.is_cordoned and not (node.record is not None and node.record.is_cordon_ours)
-    return node.facts.is_ready and not is_theirs
+    return node.facts.is_ready and not _is_theirs(node)
+
+
+def _is_theirs(node: NodeSeen) -> bool:
+    """Whether a cordon of others is on the node, which we do not lift."""
+    return node.facts.is_cordoned and not (node.record is not None and node.record.is_cordon_ours)

@@ -24,12 +24,14 @@ from seatrial.core.budget.attrition.terms import Terms
 from seatrial.core.budget.attrition.turn import planned
 from seatrial.core.budget.attrition.values import Act, Bound, Reason, Turn, Verb, View
 from seatrial.core.budget.capacity import Admitted, Budget
-from seatrial.core.budget.losses import idle_gpus, workers
+from seatrial.core.budget.losses import gpu_count, idle_gpus, workers
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import HOUR
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.known import by, those
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, Taken
 from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.node.phases import phase_of
 from seatrial.core.node.step import why_not_startable
 from seatrial.core.node.writing import Closed, Standing
 from seatrial.core.text.names import a_few
@@ -53,7 +55,7 @@ class Pages:
         budget = self.budget
         # A node that is named although its attempt has ended, as after a failure, is still behind our cordon.
         taken = frozenset(each.node for each in self.ledger if each.node in self.nodes) - self.ahead
-        return view_of(
+        view = view_of(
             self.nodes,
             wishing,
             self.ahead,
@@ -63,19 +65,31 @@ class Pages:
             at_once_max=budget.whole.at_once_max,
             unit_of=budget.unit_of,
         )
+        gpus: Counter[str] = Counter()
+        for unit, mates in self._open_mates().items() if any(node.unit for node in view.nodes.values()) else ():
+            gpus[unit] = sum(gpu_count(self.nodes[name]) for name in mates if name not in view.nodes)
+        waiting = those(self.nodes, _asks) - view.nodes.keys()
+        others = (count for count, names in by(self.nodes, gpu_count).items() for _ in names & waiting)
+        return replace(view, beside=gpus, others=tuple(others))
 
     def given_back(self, view: View) -> frozenset[str]:
-        """Who is opened again: more are idle or unavailable than may, too many failed, no upgrade could end there, or
-        the deadline leaves no more time and no room will come.
+        """Who is opened again: more are idle or unavailable than may, too many failed, no upgrade could end or begin
+        there, or the deadline leaves no more time and no room will come.
 
         And services that were to be emptied, where their PodDisruptionBudget does not let them go any more."""
         ahead = self.ahead
         if len(self.budget.failed) > self.budget.failed_max:
             return ahead
         unfit = {name for name in ahead if why_not_startable(self.nodes[name]) is not None}
-        unfit |= recall.surplus(self.ledger, self.budget, self.nodes)
+        unfit |= recall.surplus(self.ledger, self.budget, self.nodes) | self._too_large(view)
         over = {name for act in returning.give_back(view) for name in act.nodes} | replicas.to_open(view)
         return (ahead & over) | _with_theirs(unfit, view, ahead) or self._in_vain(view)
+
+    def _too_large(self, view: View) -> set[str]:
+        """Closed nodes that have more GPUs, alone or with their unit, than may stand idle by now: the fleet lost nodes
+        or the limit was lowered, and even when their jobs have ended they could not be upgraded."""
+        gpus_of = closing.parts(view)
+        return {name for name in self.ahead if gpus_of[name] > view.idle_max}
 
     def _in_vain(self, view: View) -> frozenset[str]:
         """Closed nodes with idle GPUs that are due and that no limit will let be emptied unless somebody acts."""
@@ -97,17 +111,20 @@ class Pages:
     def without_room(self, view: View, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Of these open nodes, those that no limit would let be emptied, each with all that it goes with.
 
-        Earlier than at the last call they may wait for room, and so may a node that is full: it costs nothing."""
+        Earlier than at the last call they may wait for room, and so may a node that is full: it costs nothing. What is
+        larger than may ever stand idle is left to the rule that closes nodes, which says so."""
         if not self._is_late(view):
             return {}
-        spent = recall.lasting(self.ledger, self.budget, self.nodes)
+        spent, gpus_of = recall.lasting(self.ledger, self.budget, self.nodes), closing.parts(view)
         groups = grouped((view.nodes[name] for name in names), view.nodes, view.jobs)
         mates_of = self._open_mates()
         found: dict[str, tuple[str, ...]] = {}
         for group in groups:
             mates = (mate for each in group.nodes for mate in mates_of.get(each.unit, ()))
             row = tuple(dict.fromkeys([*group.names, *mates]))
-            if group.idle and group.jobs and any(spent.why_not(part) for part in _split(row, self.budget)):
+            if not group.idle or not group.jobs or any(gpus_of[name] > view.idle_max for name in group.names):
+                continue
+            if any(spent.why_not(part) for part in _split(row, self.budget)):
                 found |= dict.fromkeys(row, row)
         return found
 
@@ -162,6 +179,7 @@ class Pages:
             at_once_max=self.budget.whole.at_once_max,
             unit_of=self.budget.unit_of,
         )
+        busy = replace(busy, others=view.others)
         found: dict[str, Taken] = {}
         for group in grouped((busy.nodes[name] for name in names), busy.nodes, busy.jobs):
             price, why = evicting.due(group, busy, urgency.last_call(busy))
@@ -178,6 +196,11 @@ class Pages:
 
     def _has_users(self, name: str) -> bool:
         return bool(workers(self.nodes[name]))
+
+
+def _asks(node: NodeSeen) -> bool:
+    """Whether a node waits for its turn and could start."""
+    return phase_of(node) is NodePhase.UPGRADE_REQUIRED and why_not_startable(node) is None
 
 
 def _is_about_to_go(node: NodeSeen) -> bool:
@@ -233,8 +256,9 @@ def enter(pages: Pages, asking: Asking, wish: Callable[[str], Admission], tell: 
     let_in = capacity.admit(names, wish, ledger, joined, asking.coming | late, asking.unfit, tell=tell)
     asked = {*names, *shutting}
     kept = {} if has_failed else _kept(acts, view, frozenset(shutting))
-    unclosed = (act.nodes for act in acts if act.verb is Verb.CLOSE)
-    full = vain | {name: nodes for nodes in unclosed for name in nodes if name not in shutting}
+    to_close = (act.nodes for act in acts if act.verb is Verb.CLOSE)
+    unclosed = {name: nodes for nodes in to_close for name in nodes if name not in shutting}
+    full = vain | unclosed | (_fitting(acts, bounds, view, shutting) if unclosed else {})
     left: Sequence[Hold] = ()
     if not has_failed:
         others = [name for name in asking.wishing if name not in asked]
@@ -275,6 +299,17 @@ def _closed(acts: Sequence[Act], view: View, pages: Pages, wishing: frozenset[st
         room.add(idle)
         found += names
     return found
+
+
+def _fitting(
+    acts: Sequence[Act], bounds: Mapping[str, Bound], view: View, closing: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Open nodes for whose GPUs there is room: it was kept for others, which a limit on nodes keeps open."""
+    leaving = [name for act in acts if act.verb is Verb.EVICT for name in act.nodes]
+    idle = view.idle + sum(view.nodes[name].idle for name in closing) + sum(view.nodes[name].busy for name in leaving)
+    groups = grouped((view.nodes[name] for name in bounds if bounds[name] is Bound.IDLE), view.nodes, view.jobs)
+    new = {group.names: sum(node.idle for node in group.nodes if not node.is_closed) for group in groups}
+    return {name: names for names, gpus in new.items() if idle + gpus <= view.idle_max for name in names}
 
 
 def _with_closed(budget: Budget, closing: Sequence[str], nodes: Mapping[str, NodeSeen]) -> Budget:

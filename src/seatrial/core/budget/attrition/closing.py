@@ -60,10 +60,12 @@ def busy_closed_of(view: View) -> list[str]:
 
 
 def parts(view: View) -> dict[str, int]:
-    """By node, the GPUs that stand idle with it when it is upgraded: its own, or those of its unit."""
-    units: dict[str, int] = defaultdict(int)
+    """By node, the GPUs that stand idle with it when it is upgraded: its own, or those of its unit.
+
+    What reloads already is through before the rest of its unit begins."""
+    units: dict[str, int] = defaultdict(int, view.beside)
     for node in view.nodes.values():
-        units[node.unit] += node.gpus
+        units[node.unit] += 0 if node.is_reloading else node.gpus
     return {node.name: units[node.unit] if node.unit else node.gpus for node in view.nodes.values()}
 
 

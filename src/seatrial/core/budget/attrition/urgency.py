@@ -28,7 +28,7 @@ def willing(view: View) -> float:
 
 def last_call(view: View) -> float:
     """When to begin with those who are left, so that the last one is through by the deadline."""
-    sizes = [node.gpus for node in view.nodes.values()]
+    sizes = [*(node.gpus for node in view.nodes.values()), *view.others]
     at_once = view.idle_max // max(sizes, default=1)
     at_once = at_once if view.at_once_max is None else min(at_once, view.at_once_max)
     return view.deadline_at - seconds_for(len(sizes), at_once, view.reload_seconds)

@@ -101,6 +101,10 @@ class View:
     """GPUs of the smallest pod that waits for some; 0 where none does."""
     at_once_max: int | None = None
     """Nodes that may reload at once; None where nobody says."""
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """By unit, the GPUs of its nodes that have to be upgraded with it and are not among these."""
+    others: tuple[int, ...] = ()
+    """GPUs of each other node that waits for its turn: the last call leaves time for it, too."""
     is_suspending: bool = False
     """Whether Workloads of Kueue are suspended, not evicted: all of one starts again together."""
     keeps: frozenset[str] = frozenset()
