@@ -16,7 +16,7 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import controller_process, errors, waiting
 from seatrial_lab.testbed.history import PodMoment
 from seatrial_lab.testbed.neighbours import gate_runs
-from seatrial_lab.testbed.nodes import consumers, manifests, membership
+from seatrial_lab.testbed.nodes import consumers, lifecycle, manifests
 from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage, light_stage
@@ -59,7 +59,7 @@ def test_a_canary_that_is_deleted_takes_its_evidence_with_it(stage: LightStage) 
         stage.begin("deleted", gates=ONE_GATE, **LONG_BAKE)
         stage.wait_phase("Baking")
         lost = stage.canary
-        membership.delete_node(stage.fleet, lost)
+        lifecycle.delete_node(stage.fleet, lost)
         stage.wait_turned("Baking", count=2)
         assert stage.phases() == ["Proposed", "Canary", "Gating", "Baking", "Canary", "Canary", "Gating", "Baking"]
         told = [turn["why"] for turn in stage.campaign()["history"] if turn.get("why")]
@@ -68,7 +68,7 @@ def test_a_canary_that_is_deleted_takes_its_evidence_with_it(stage: LightStage) 
         assert stage.campaign()["bakedSeconds"] < 3600
         rounds = {run.node: {each.round for each in gates.runs if each.node == run.node} for run in gates.runs}
         assert not rounds[lost] & rounds[stage.canary], "no round of the lost canary counts for the new one"
-        membership.add_node(stage.fleet, lost)
+        lifecycle.add_node(stage.fleet, lost)
         stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
         stage.wait_phase("Done")
     stage.fleet.wait_ready()
@@ -82,8 +82,8 @@ def test_a_canary_that_is_re_imaged_starts_its_bake_anew(stage: LightStage) -> N
     stage.begin("re-imaged", canary={"selector": {"kubernetes.io/hostname": name}}, **LONG_BAKE)
     stage.wait_phase("Baking")
     stage.wait(lambda: stage.campaign().get("bakedSeconds", 0) > 2, "some evidence")
-    membership.delete_node(stage.fleet, name)
-    membership.add_node(stage.fleet, name)
+    lifecycle.delete_node(stage.fleet, name)
+    lifecycle.add_node(stage.fleet, name)
     stage.wait_turned("Baking", count=2)
     assert stage.canary == name
     assert stage.node(name)["labels"][keys.CANARY_LABEL] == "re-imaged"

@@ -31,7 +31,7 @@ from seatrial.sim.nodes import JOB_LABEL, new_node, rebooted
 from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from seatrial_lab.testbed import waiting
-from seatrial_lab.testbed.nodes import consumers, dra, manifests, membership, rebooting, stages
+from seatrial_lab.testbed.nodes import consumers, dra, lifecycle, manifests, stages
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -345,13 +345,13 @@ class Staged:
             case Deed.FREE_BUDGET:
                 self._plane.kubectl("delete", "pdb", "--all", "-n", self._users[User.GUARDED, node].namespace)
             case Deed.REBOOT:
-                rebooting.reboot(fleet, node)
+                lifecycle.reboot(fleet, node)
                 fleet.uncordon(node)
             case Deed.LEAK:
                 fleet.delete_driver_pod(node)
             case Deed.DELETE:
                 self._gone[node] = self.traces()[number]
-                membership.delete_node(fleet, node)
+                lifecycle.delete_node(fleet, node)
             case _:
                 assert_never(deed)
 
@@ -411,7 +411,7 @@ class Staged:
         """Leave the fleet to the next story: nobody on it, nothing broken, nothing cordoned."""
         for node in self._gone:
             self._fleet.mend(node)
-            membership.add_node(self._fleet, node)
+            lifecycle.add_node(self._fleet, node)
             self._fleet.wait_ready()
         for made in self._users.values():
             self._plane.kubectl(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial_lab.testbed import errors
-from seatrial_lab.testbed.nodes import manifests, rebooting, stages
+from seatrial_lab.testbed.nodes import lifecycle, manifests, stages
 
 if TYPE_CHECKING:
     from seatrial_lab.testbed.nodes.fleet import Fleet
@@ -190,7 +190,7 @@ FAULTS: Final = {
         text="it goes NotReady and comes back with a new boot ID; all of its pods start again",
         did="{node} was NotReady for a moment and is back with a new boot ID; its pods are starting again.",
         seen="The evidence of a canary begins anew with that, and `seatrial status` says so.",
-        begin=rebooting.reboot,
+        begin=lifecycle.reboot,
         end=lambda where, node: where.set_node_ready(node, is_ready=True),
         passes=True,
     ),

@@ -1,9 +1,11 @@
-"""A node that reboots: NotReady, then back under another boot ID, and every container of it started again.
+"""Nodes that reboot, that are deleted, and that join.
+
+A node that reboots is NotReady, then back under another boot ID, and every container of it is started again.
 
 kwok plays a kubelet that never dies, so what a new one finds is written here: containers that ended when nobody looked.
 The ordinary stages start them again, each pod as slowly as ever; a pod that may not be restarted has failed. The
 validator comes last: a real one waits for its driver in an init container, and no stage of kwok's can wait for a pod.
-Tests: tests/testbed/test_faults.py
+Tests: tests/testbed/test_faults.py, tests/e2e/test_conformance.py
 """
 
 from __future__ import annotations
@@ -80,3 +82,20 @@ def _ended(container: Object, at: str, *, is_over: bool) -> Object:
         return {**gone, "state": end}
     waits = {"waiting": {"reason": "ContainerCreating"}}
     return {**gone, "state": waits, "lastState": end, "restartCount": container["restartCount"] + 1}
+
+
+def delete_node(where: Fleet, node: str) -> None:
+    """Take a node out of the cluster, with its pods: the garbage collector would leave those for 40 seconds."""
+    where.plane.kubectl("delete", "node", node)
+    for pod in where.plane.get("pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]:
+        meta = pod["metadata"]
+        force = ("--force", "--grace-period=0", "--ignore-not-found")
+        where.plane.kubectl("delete", "pod", meta["name"], "-n", meta["namespace"], *force)
+
+
+def add_node(where: Fleet, node: str) -> None:
+    """Let a node of this name join, with nothing on it yet."""
+    objects = fleet_spec.objects_of(where.spec)
+    where.plane.apply([each for each in objects if each["kind"] == "Node" and each["metadata"]["name"] == node])
+    if where.spec.has_dra:
+        where.start_dra()
