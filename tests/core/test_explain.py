@@ -629,6 +629,15 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         ),
         CAREFUL,
     ),
+    HoldCode.NVIDIA_STALLED: (
+        at(
+            RolloutPhase.CANARY,
+            an_old_node(is_ready=False),
+            record=DELEGATED,
+            operator=an_operator(is_auto_upgrading=True),
+        ),
+        CAREFUL,
+    ),
     HoldCode.NOT_ITS_TURN: (
         at(RolloutPhase.GATING, a_node(), a_done_node("n2"), record={"canaries": ("n2",)}),
         CAREFUL,

@@ -92,9 +92,17 @@ def test_without_a_limit_everybody_begins_at_once() -> None:
 
 
 def test_what_may_be_unavailable_is_rounded_up() -> None:
-    gone = a_node("n1", is_new=True, nvidia_state=DONE, is_ready=False)
+    gone = a_node("n1", is_new=True, nvidia_state=DONE, is_ready=False, driver=None)
     assert states(gone, *some_waiting(4), outside=limited(0)) == dict.fromkeys(("w0", "w1", "w2", "w3"), CORDON)
     assert states(gone, *some_waiting(3), outside=limited(0)) == {}
+
+
+def test_a_not_ready_node_with_a_driver_pod_stops_it_everywhere() -> None:
+    gone = a_node("n1", is_new=True, nvidia_state=DONE, is_ready=False)
+    at_work = a_node("n2", is_new=True, nvidia_state=RESTART, is_cordoned=True)
+    assert states(gone, at_work, *some_waiting(4)) == {}
+    assert states(replace(gone, facts=replace(gone.facts, is_ready=True)), at_work) == {"n2": VALIDATION}
+    assert states(a_node("n1", nvidia_state=DONE, is_ready=False), outside=OFF) == {"n1": ""}
 
 
 def test_a_node_that_is_cordoned_already_needs_no_slot() -> None:

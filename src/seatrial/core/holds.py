@@ -129,6 +129,7 @@ class HoldCode(StrEnum):
     # waiting for its turn
     NOT_ITS_TURN = "not-its-turn"
     UNDONE = "undone"
+    NVIDIA_STALLED = "nvidia-stalled"
     MOVED_BY_NVIDIA = "moved-by-nvidia"
     LEAKED = "leaked"
     PARALLEL_LIMIT = "parallel-limit"

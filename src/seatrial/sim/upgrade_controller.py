@@ -11,8 +11,9 @@ It compares drivers with their templates, and nothing else: an old operand is no
 A skip label keeps it from starting a node, and from nothing else. Its slots: `maxParallelUpgrades` (0 is no limit), and
 `maxUnavailable` rounded up; who has failed keeps a slot; who is cordoned needs none; a node whose driver pod is gone
 for the moment is left out of the count, so that it begins with one or two more than it should. Each NVIDIADriver has
-slots of its own. Switched off, it takes its labels away; switched on, it finds everybody in order. Of the states
-between cordon-required and pod-restart-required none is played. Pure functions, like those of reactions.py.
+slots of its own. It moves no node while a NotReady one has a driver pod (is_stalled). Switched off, it takes its labels
+away; switched on, it finds everybody in order. Of the states between cordon-required and pod-restart-required none is
+played. Pure functions, like those of reactions.py.
 
 Tests: tests/sim/test_upgrade_controller.py
 """
@@ -47,16 +48,27 @@ def is_there(outside: Outside) -> bool:
 def steered(nodes: Iterable[NodeSeen], outside: Outside) -> tuple[NodeSeen, ...]:
     """Every node to which the controller would do something now, each as it would be afterwards."""
     known = tuple(nodes)
+    stalled = is_stalled(known)
     slots: dict[str, int] = {}
     found = []
     for node in known:
         owner = node.facts.owner if outside.operator.pools else ""
         if owner not in slots:
             slots[owner] = _slot_count(known, owner, outside)
-        facts = _steer(node.facts, _is_on(node.facts, outside), slots[owner] > 0)
+        is_on = _is_on(node.facts, outside)
+        is_seen = node.facts.driver is not None and not stalled  # it looks at nodes by way of their driver pods
+        facts = None if is_on and not is_seen else _steer(node.facts, is_on, slots[owner] > 0)
         if facts is not None:
             found.append(replace(node, facts=facts))
     return tuple(found)
+
+
+def is_stalled(nodes: Iterable[NodeSeen]) -> bool:
+    """Whether some DaemonSet has more driver pods than it wants; the controller gives up each pass over that.
+
+    A DaemonSet wants no pod on a NotReady node, whose taint it does not tolerate; the pod that is there stays.
+    """
+    return any(node.facts.driver is not None and not node.facts.is_ready for node in nodes)
 
 
 def _is_on(facts: NodeFacts, outside: Outside) -> bool:

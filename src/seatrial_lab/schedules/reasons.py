@@ -21,6 +21,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.words import explain
 from seatrial.core.words.explanations import BY_ITSELF
+from seatrial.sim import upgrade_controller
 from seatrial.sim.world import World
 from seatrial_lab.explore.truths import scopes
 from seatrial_lab.schedules.busy import GPUS
@@ -207,6 +208,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
     HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
+    HoldCode.NVIDIA_STALLED: lambda world, _: upgrade_controller.is_stalled(world.nodes.values()),
     HoldCode.UNDONE: lambda world, _: _phase_of(world) is RolloutPhase.REVERTED,
     HoldCode.FAILURE_BUDGET: lambda world, _: sum(map(has_failed, world.nodes.values())) > world.intent.failed_max,
 }

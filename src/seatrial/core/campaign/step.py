@@ -91,7 +91,7 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         course = _step(view)
         course = replace(course, holds=_with_moved(view, course.holds))
     course = replace(
-        course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view), *_loud_managers(view))
+        course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view), *_in_the_way(view))
     )
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
         acts, holds = marks.prepare(view, view.with_units(record.canaries))
@@ -425,9 +425,9 @@ def _resume(view: View) -> Course:
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _loud_managers(view: View) -> tuple[Hold, ...]:
-    """That driver managers open nodes under us where somebody else publishes; nobody waits for it."""
-    return () if view.record.phase in ENDED else view.mover.loud(view)
+def _in_the_way(view: View) -> tuple[Hold, ...]:
+    """What is in the way of those who move the nodes, as long as any are to be moved."""
+    return () if view.record.phase in ENDED else view.mover.in_the_way(view)
 
 
 def _waits(view: View) -> Hold | None:

@@ -60,7 +60,7 @@ class Components(Mover):
     def switches(self, view: View) -> tuple[Switch, ...]:
         return ()
 
-    def loud(self, view: View) -> tuple[Hold, ...]:
+    def in_the_way(self, view: View) -> tuple[Hold, ...]:
         return ()
 
     def publish(self, view: View, step: PublishStep, wanted: Versions) -> Outcome:

@@ -454,8 +454,8 @@ class Mover(ABC):
         """The way back of the nodes, beside what is due outside of them."""
 
     @abstractmethod
-    def loud(self, view: View) -> tuple[Hold, ...]:
-        """That driver managers open nodes under us where somebody else publishes; nobody waits for it."""
+    def in_the_way(self, view: View) -> tuple[Hold, ...]:
+        """What is in the way of the rollout as a whole, whichever of its nodes are under way."""
 
     @abstractmethod
     def would_begin(self, facts: NodeFacts) -> bool:

@@ -27,6 +27,7 @@ IN_THE_WAY: Final = frozenset(
         HoldCode.DAEMON_SET_HOLDS_GPU,
         HoldCode.STATIC_POD_HOLDS_GPU,
         HoldCode.NODE_NOT_READY,
+        HoldCode.NVIDIA_STALLED,
         HoldCode.SRIOV_AT_WORK,
         HoldCode.DRIVER_POD_MISSING,
         HoldCode.DRIVER_ORPHANED,

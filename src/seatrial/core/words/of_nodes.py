@@ -22,7 +22,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.MOVED_BY_NVIDIA: says(
         "NVIDIA's own upgrade controller has it at {state}",
-        "See the gpu-operator's log if it takes longer than usual.",
+        "See the gpu-operator's log if it takes longer than usual. While any node with a driver pod is NotReady, it "
+        "moves none.",
     ),
     HoldCode.LEAKED: says(
         "it already runs {version}, before its turn: a pod recreated after a reboot or a repair takes the published "

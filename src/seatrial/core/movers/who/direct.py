@@ -43,7 +43,7 @@ class Direct(Drivers):
     def switches(self, view: View) -> tuple[Switch, ...]:
         return publishing.switches_before(view) if view.campaign.publish is not Via.NOBODY else ()
 
-    def loud(self, view: View) -> tuple[Hold, ...]:
+    def in_the_way(self, view: View) -> tuple[Hold, ...]:
         if view.campaign.publish is not Via.NOBODY:
             return ()
         return driver_manager.told_loud(view.operator, view.nodes, view.name)

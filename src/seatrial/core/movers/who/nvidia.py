@@ -33,6 +33,7 @@ from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.node.progress import Progress, is_out_of_reach, wants
 from seatrial.core.node.readiness import why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
+from seatrial.core.text.names import a_few
 
 LATE_SECONDS: Final = 120.0
 """NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""
@@ -56,8 +57,10 @@ class Nvidia(Drivers):
         """Its driver manager leaves the nodes alone by itself."""
         return ()
 
-    def loud(self, view: View) -> tuple[Hold, ...]:
-        return ()
+    def in_the_way(self, view: View) -> tuple[Hold, ...]:
+        """A node that is NotReady stops its work in the whole fleet, also where we move none of its nodes."""
+        found = sorted(name for name, node in view.nodes.items() if stalls(node.facts))
+        return (view.hold(HoldCode.NVIDIA_STALLED, nodes=a_few(found)),) if found else ()
 
     # who may start
 
@@ -173,6 +176,15 @@ class Nvidia(Drivers):
     def would_begin(self, facts: NodeFacts) -> bool:
         """It finds something to do there, as things are published now."""
         return not (facts.is_in_sync and facts.nvidia_state in ("", NodePhase.UPGRADE_DONE.value))
+
+
+def stalls(facts: NodeFacts) -> bool:
+    """Whether this node keeps NVIDIA's controller from moving any other.
+
+    A NotReady node has a taint that the driver's DaemonSet does not tolerate, so that the DaemonSet wants no pod there.
+    The pod that runs there already stays; NVIDIA's controller finds more pods than are wanted, and gives up its pass.
+    """
+    return facts.driver is not None and not facts.is_ready
 
 
 def _why_down(facts: NodeFacts) -> Step | None:
