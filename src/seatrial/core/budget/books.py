@@ -34,8 +34,6 @@ class Book:
     ledger: tuple[Admission, ...]
     budget: Budget
     unfit: Mapping[str, tuple[str, ...]]
-    is_back: bool = False
-    """Whether the rollout is being undone: each node then goes by itself, and no unit waits for a member."""
     terms: Terms | None = None
     """What attrition goes by; None where nodes are evicted as their turn comes."""
 
@@ -88,7 +86,7 @@ class Book:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
         wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
-        if self.budget.unit_of and not self.is_back:
+        if self.budget.unit_of:
             coming |= units.not_asking(self.nodes, self.budget, wishing)
         pages = self._pages
         if pages is not None:
@@ -115,10 +113,9 @@ def opened(
 ) -> Book:
     """The book of this pass; kept as it is, or without those who have ended."""
     ledger = seen.rollout.admitted if is_kept else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
-    is_back = capacity.is_going_back(seen.rollout)
-    budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
-    unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
-    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, is_back=is_back, terms=terms)
+    budget = capacity.budget_of(nodes, ledger, intent, is_back=capacity.is_going_back(seen.rollout))
+    unfit = units.unfit(nodes, budget.unit_of)
+    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, terms=terms)
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
