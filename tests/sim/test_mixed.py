@@ -273,6 +273,20 @@ def test_a_node_that_is_not_ready_is_truly_left() -> None:
     assert reasons.why_unsettled(world, left, truths) is None
 
 
+def test_only_nodes_whose_upgrade_is_unfinished_are_truly_left() -> None:
+    world, truths = looking(count=2)
+    world.intent = replace(world.intent, target=Target.of(OLD.version))
+    asked = NodeRecord(phase=NodePhase.UPGRADE_REQUIRED, attempt=2, entered_at=0.0)
+    done = replace(asked, phase=NodePhase.UPGRADE_DONE)
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, record=done, facts=replace(node.facts, wanted=OLD)))
+    world.change("n0", lambda node: replace(node, record=asked))
+    for names, is_true in (("n0 (sriov-at-work)", True), ("n0 (sriov-at-work), n1 (skipped)", False)):
+        left = Decision(holds=(hold("r", HoldCode.MEMBERS_LEFT, nodes=names),))
+        found = reasons.why_unsettled(world, left, truths)
+        assert ("is held by members-left, and that is not true" not in (found or "")) is is_true
+
+
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:
     world, truths = looking(count=1)
     world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_skipped=True)))

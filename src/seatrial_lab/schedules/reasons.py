@@ -127,6 +127,19 @@ def _is_kept_full(world: World, held: Hold, holds: Iterable[Hold], truths: Truth
     return is_full and any(each.subject == held.subject and each.code in ROOTS for each in holds)
 
 
+def _are_unfinished(world: World, held: Hold) -> bool:
+    """Whether the upgrade of every node that is named has not come to its end, be it one that was asked for again."""
+    named = [node for node in world.nodes.values() if node.name in dict(held.params)["nodes"]]
+    return bool(named) and all(
+        has_failed(node)
+        or not node.facts.is_ready  # what it runs shows, but that proves nothing
+        or _phase(node) is NodePhase.UPGRADE_REQUIRED
+        or runs(node) != str(world.intent.target.driver)
+        or not node.facts.is_in_sync
+        for node in named
+    )
+
+
 def _canaries(world: World) -> tuple[str, ...]:
     return world.rollout.campaign.canaries if world.rollout.campaign is not None else ()
 
@@ -197,13 +210,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.NO_CANARY: lambda world, _: all(_is_unfit_canary(world, name) for name in _canaries(world)),
     HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
     HoldCode.DISRUPTION_LIMIT: lambda world, held: _allows_too_few(world, held),
-    HoldCode.MEMBERS_LEFT: lambda world, _: any(
-        has_failed(node)
-        or not node.facts.is_ready  # what it runs shows, but nobody can prove it
-        or runs(node) != str(world.intent.target.driver)
-        or not node.facts.is_in_sync
-        for node in world.nodes.values()
-    ),
+    HoldCode.MEMBERS_LEFT: _are_unfinished,
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
     HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
