@@ -24,7 +24,7 @@ from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod
-from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.model.target import Target
 from seatrial.core.promises import invariants
 from seatrial.ports import Outcome, Result
@@ -259,6 +259,22 @@ def test_a_pause_that_no_node_waits_for_is_looked_up_too() -> None:
     world.intent = replace(world.intent, is_paused=False)
     found = reasons.why_unsettled(world, paused, truths)
     assert found == "r is held by paused, and that is not true: {}"
+
+
+@pytest.mark.parametrize(
+    ("told", "is_true"), [((1, 5), True), ((2, 5), False), ((1, 8), False)], ids=["true", "more nodes", "more GPUs"]
+)
+def test_what_stays_closed_in_a_pause_is_looked_up(told: tuple[int, int], is_true: bool) -> None:
+    world, truths = looking(is_paused=True)
+    pod = Pod(namespace="jobs", name="job", uid="job", gpu=GpuUse.RESOURCE, gpu_count=3)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True, pods=(pod,))))
+    truths.ours["n0"] = 0.0
+    ledger = tuple(Admission(node=name, attempt=1, is_ahead=True) for name in ("n0", "n1"))
+    world.rollout = replace(world.rollout, admitted=ledger, campaign=CampaignRecord(phase=RolloutPhase.PAUSED))
+    closed = hold("r", HoldCode.CLOSED_IN_PAUSE, nodes=told[0], gpus=told[1])
+    paused = Decision(stop=hold("r", HoldCode.PAUSED), holds=(closed,))
+    found = reasons.why_unsettled(world, paused, truths)
+    assert ("is held by closed-in-pause, and that is not true" not in (found or "")) is is_true
 
 
 def test_a_node_that_is_not_ready_is_truly_left() -> None:

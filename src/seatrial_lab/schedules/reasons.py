@@ -127,6 +127,14 @@ def _is_kept_full(world: World, held: Hold, holds: Iterable[Hold], truths: Truth
     return is_full and any(each.subject == held.subject and each.code in ROOTS for each in holds)
 
 
+def _is_frozen(world: World, held: Hold, truths: Truths) -> bool:
+    """Whether so many nodes that we closed, and did not take, stay so in a pause, with so many GPUs idle."""
+    closed = [world.nodes[each.node] for each in world.rollout.admitted if each.is_ahead and each.node in truths.ours]
+    idle = sum(max(0, GPUS - gpus_of(_workers(node))) for node in closed)
+    told = dict(held.params)
+    return world.intent.is_paused and (told["nodes"], told["gpus"]) == (str(len(closed)), str(idle))
+
+
 def _are_unfinished(world: World, held: Hold) -> bool:
     """Whether the upgrade of every node that is named has not come to its end, be it one that was asked for again."""
     named = [node for node in world.nodes.values() if node.name in dict(held.params)["nodes"]]
@@ -253,6 +261,9 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
         elif held.code is HoldCode.UNIT_INCOMPLETE:
             if not _waits_for_member(world, held, decision.holds):
                 yield f"{held.subject} waits for members of its unit, and no member says why it waits"
+        elif held.code is HoldCode.CLOSED_IN_PAUSE:
+            if not _is_frozen(world, held, truths):
+                yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
         elif held.code is HoldCode.CLOSED_AHEAD:
             if not _is_kept_full(world, held, decision.holds, truths):
                 yield f"{held.subject} is closed while GPUs are idle, or for no limit: {explain.why(held)}"

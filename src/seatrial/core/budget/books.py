@@ -77,10 +77,11 @@ class Book:
     def frozen(self, intent: Intent) -> list[Hold]:
         """What nodes cost that stay closed in a pause; nothing where none does."""
         ahead = capacity.ahead_of(self.ledger, self.nodes) if intent.is_paused else frozenset()
-        if not ahead:
+        closed = [self.nodes[name] for name in ahead if _is_behind_ours(self.nodes[name])]
+        if not closed:
             return []
-        gpus = sum(losses.idle_gpus(self.nodes[name]) for name in ahead)
-        return [hold(intent.rollout, HoldCode.CLOSED_IN_PAUSE, nodes=len(ahead), gpus=gpus)]
+        gpus = sum(map(losses.idle_gpus, closed))
+        return [hold(intent.rollout, HoldCode.CLOSED_IN_PAUSE, nodes=len(closed), gpus=gpus)]
 
     def admit(self, steps: Mapping[str, Step], marked: AbstractSet[str]) -> Admitted:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
@@ -116,6 +117,11 @@ def opened(
     budget = capacity.budget_of(nodes, ledger, intent, is_back=capacity.is_going_back(seen.rollout))
     unfit = units.unfit(nodes, budget.unit_of)
     return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, terms=terms)
+
+
+def _is_behind_ours(node: NodeSeen) -> bool:
+    """Whether our cordon is on a node; one that was let in before the pause may still be open."""
+    return node.facts.is_cordoned and node.record is not None and node.record.is_cordon_ours
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
