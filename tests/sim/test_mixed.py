@@ -23,7 +23,7 @@ from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.model.target import Target
 from seatrial.core.promises import invariants
@@ -275,6 +275,24 @@ def test_what_stays_closed_in_a_pause_is_looked_up(told: tuple[int, int], is_tru
     paused = Decision(stop=hold("r", HoldCode.PAUSED), holds=(closed,))
     found = reasons.why_unsettled(world, paused, truths)
     assert ("is held by closed-in-pause, and that is not true" not in (found or "")) is is_true
+
+
+@pytest.mark.parametrize(("label", "is_true"), [("", True), ("nvidia.com/gpu.deploy.client", False)])
+def test_a_pod_that_its_daemon_set_would_bring_back_is_looked_up(label: str, is_true: bool) -> None:
+    world, truths = looking(count=1)
+    pod = Pod(
+        namespace="jobs",
+        name="agent",
+        uid="agent",
+        gpu=GpuUse.RESOURCE,
+        gpu_count=1,
+        keeper=PodOwner.DAEMON_SET,
+        deploy_label=label,
+    )
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, pods=(pod,))))
+    held = hold("n0", HoldCode.DAEMON_SET_HOLDS_GPU, pod="jobs/agent")
+    found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
+    assert found == (None if is_true else "n0 is held by daemon-set-holds-gpu, and that is not true")
 
 
 def test_a_node_that_is_not_ready_is_truly_left() -> None:

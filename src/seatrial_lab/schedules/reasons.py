@@ -193,6 +193,9 @@ def _is_in(node: NodeSeen, scope: str) -> bool:
 
 
 ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
+    HoldCode.DAEMON_SET_HOLDS_GPU: lambda node: any(
+        pod.keeper is PodOwner.DAEMON_SET and not pod.deploy_label for pod in node.facts.gpu_pods
+    ),
     HoldCode.SRIOV_AT_WORK: lambda node: bool(node.facts.sriov),
     HoldCode.SLIPPED_IN: lambda node: any(pod.is_terminating or has_failed(node) for pod in _workers(node)),
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
