@@ -20,7 +20,7 @@ from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.work import WorkSeen
 from seatrial.core.words import explain
-from tests.builders import NOW, OLD, a_driver
+from tests.builders import NOW, OLD, a_driver, a_node
 from tests.core.test_attrition_books import (
     ALL,
     HOUR,
@@ -268,3 +268,9 @@ def test_of_two_units_that_leave_each_other_no_room_one_is_opened(is_ours: bool,
     second = in_clique("c2", theirs, closed("n4", a_job("j4", "n4", 1)))
     late = seen(*first, *second, admitted=ahead("n1", "n2", "n3", "n4"), record=LATE)
     assert given_back(decided(late, wish(unavailable_max=2, idle=32, domains=UNITED))) == back
+
+
+def test_in_a_pause_a_node_that_was_let_in_and_is_still_open_is_none_of_those_that_stay_closed() -> None:
+    still_open = a_node("n1", NodePhase.CORDON_REQUIRED, labels={COUNT_LABEL: "8"})
+    paused = decided(seen(still_open, closed("n2"), admitted=ahead("n1", "n2")), wish(idle=16, is_paused=True))
+    assert held_alone(paused, "spring") == hold("spring", HoldCode.CLOSED_IN_PAUSE, nodes=1, gpus=8)

@@ -19,6 +19,7 @@ from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,
@@ -162,6 +163,13 @@ def test_the_end_names_who_was_left_behind() -> None:
     failed = a_node("n3", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record=failure)
     seen = waving(a_node("n2", is_ready=False), failed, phase=RolloutPhase.DONE)
     assert found(course_of(seen), HoldCode.MEMBERS_LEFT) == ["n2 (node-not-ready), n3 (failed)"]
+
+
+def test_a_member_on_the_new_driver_that_was_asked_for_another_upgrade_is_left_with_it_unfinished() -> None:
+    again = a_well_node("n2", NodePhase.UPGRADE_REQUIRED, attempt=2, sriov="Draining")
+    course = course_of(waving(again, phase=RolloutPhase.DONE))
+    (left,) = (held for held in course.holds if held.code is HoldCode.MEMBERS_LEFT)
+    assert explain.why(left) == "1 member is left behind with its upgrade unfinished: n2 (sriov-at-work)"
     last = waving(a_node("n2", is_ready=False))
     record = course_of(last, now=DEADLINE).record
     assert (record.phase, record.history[-1].why) == (RolloutPhase.PROMOTING, "without n2 (node-not-ready)")

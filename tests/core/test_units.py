@@ -138,6 +138,22 @@ def test_on_the_way_back_nobody_is_kept_on_a_rejected_driver_for_the_sake_of_a_d
     assert admitted_by(decide(seen, intent, NOW)) == ["n1", "n2"]
 
 
+def test_on_the_way_back_a_member_that_is_closed_already_goes_first_where_there_is_no_room_for_the_other() -> None:
+    closed = member("n1", wanted=OLD, driver=a_new_driver("n1"), is_cordoned=True, is_cordon_ours=True)
+    mate = member("n2", wanted=OLD, driver=a_new_driver("n2"))
+    record = a_campaign_record(RolloutPhase.REVERTING)
+    seen = a_snapshot(closed, mate, campaign=record, operator=an_operator(OLD.version))
+    tight = an_intent(
+        parallel_max=0,
+        unavailable_max=1,
+        domains=(Domain(label=CLIQUE, is_unit=True),),
+        campaign=a_campaign(),
+    )
+    decision = decide(seen, tight, NOW)
+    assert admitted_by(decision) == ["n1"]
+    assert [held.code for held in decision.holds if held.subject == "n2"] == [HoldCode.UNAVAILABLE_LIMIT]
+
+
 def test_a_unit_waits_for_a_member_that_needs_the_driver_and_does_not_ask_to_start() -> None:
     nodes = {
         each.name: each

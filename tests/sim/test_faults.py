@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from bench.faults import begin
 
-from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, EvictPods, WriteNodeRecord
 from seatrial.core.budget.attrition import returning
 from seatrial.core.decide import Decision
 from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase
@@ -28,7 +28,7 @@ from seatrial.core.movers import letting_in
 from seatrial.core.node import operating
 from seatrial.core.node.visiting import Takes
 from seatrial.core.promises import invariants
-from seatrial.ports import Result
+from seatrial.ports import Outcome, Result
 from seatrial.sim.nodes import HEALTHY, new_node
 from seatrial.sim.outside import TELLING
 from seatrial.sim.reactions import REACTIONS
@@ -125,6 +125,20 @@ def test_the_judge_of_attrition_finds_gpus_that_stay_idle_above_the_budget() -> 
 def test_the_judge_of_attrition_finds_a_node_that_waits_beyond_the_deadline() -> None:
     assert looked_at(a_busy_judge(gpus=8), 4000.0, 5000.0, 11_000.0) is None
     assert looked_at(a_busy_judge(gpus=8), 5000.0, 13_000.0) == "the deadline was 2.3 h ago, and waves are not through"
+
+
+@pytest.mark.parametrize(("old_pod", "is_found"), [("driver-before", False), ("", True)], ids=["gone", "there"])
+def test_the_judge_of_attrition_lets_only_a_node_that_lost_its_driver_be_closed_in_a_pause(
+    old_pod: str, is_found: bool
+) -> None:
+    judge = a_busy_judge(gpus=8)
+    judge.stopped_at = 1000.0
+    record = NodeRecord(phase=NodePhase.POD_RESTART_REQUIRED, attempt=1, entered_at=1000.0, old_pod=old_pod)
+    before = replace(judge.world.nodes["n1"], record=record)
+    act = Cordon(node="n1", record=record, expect=before.facts.resource_version)
+    judge.world.time = 2000.0
+    judge.on_landing(act, before, Outcome(action=act, result=Result.DONE))
+    assert judge.broken == ("Cordon on n1, 1000 s after a pause" if is_found else None)
 
 
 @pytest.mark.parametrize(

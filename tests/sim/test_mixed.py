@@ -23,8 +23,8 @@ from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.model.seen.pods import Pod
-from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.pods import Pod, PodOwner
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.model.target import Target
 from seatrial.core.promises import invariants
 from seatrial.ports import Outcome, Result
@@ -261,6 +261,40 @@ def test_a_pause_that_no_node_waits_for_is_looked_up_too() -> None:
     assert found == "r is held by paused, and that is not true: {}"
 
 
+@pytest.mark.parametrize(
+    ("told", "is_true"), [((1, 5), True), ((2, 5), False), ((1, 8), False)], ids=["true", "more nodes", "more GPUs"]
+)
+def test_what_stays_closed_in_a_pause_is_looked_up(told: tuple[int, int], is_true: bool) -> None:
+    world, truths = looking(is_paused=True)
+    pod = Pod(namespace="jobs", name="job", uid="job", gpu=GpuUse.RESOURCE, gpu_count=3)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True, pods=(pod,))))
+    truths.ours["n0"] = 0.0
+    ledger = tuple(Admission(node=name, attempt=1, is_ahead=True) for name in ("n0", "n1"))
+    world.rollout = replace(world.rollout, admitted=ledger, campaign=CampaignRecord(phase=RolloutPhase.PAUSED))
+    closed = hold("r", HoldCode.CLOSED_IN_PAUSE, nodes=told[0], gpus=told[1])
+    paused = Decision(stop=hold("r", HoldCode.PAUSED), holds=(closed,))
+    found = reasons.why_unsettled(world, paused, truths)
+    assert ("is held by closed-in-pause, and that is not true" not in (found or "")) is is_true
+
+
+@pytest.mark.parametrize(("label", "is_true"), [("", True), ("nvidia.com/gpu.deploy.client", False)])
+def test_a_pod_that_its_daemon_set_would_bring_back_is_looked_up(label: str, is_true: bool) -> None:
+    world, truths = looking(count=1)
+    pod = Pod(
+        namespace="jobs",
+        name="agent",
+        uid="agent",
+        gpu=GpuUse.RESOURCE,
+        gpu_count=1,
+        keeper=PodOwner.DAEMON_SET,
+        deploy_label=label,
+    )
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, pods=(pod,))))
+    held = hold("n0", HoldCode.DAEMON_SET_HOLDS_GPU, pod="jobs/agent")
+    found = reasons.why_unsettled(world, Decision(holds=(held,)), truths)
+    assert found == (None if is_true else "n0 is held by daemon-set-holds-gpu, and that is not true")
+
+
 def test_a_node_that_is_not_ready_is_truly_left() -> None:
     world, truths = looking(count=1)
     world.intent = replace(world.intent, target=Target.of(OLD.version))
@@ -271,6 +305,20 @@ def test_a_node_that_is_not_ready_is_truly_left() -> None:
     assert "is held by members-left, and that is not true" in found
     world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_ready=False)))
     assert reasons.why_unsettled(world, left, truths) is None
+
+
+def test_only_nodes_whose_upgrade_is_unfinished_are_truly_left() -> None:
+    world, truths = looking(count=2)
+    world.intent = replace(world.intent, target=Target.of(OLD.version))
+    asked = NodeRecord(phase=NodePhase.UPGRADE_REQUIRED, attempt=2, entered_at=0.0)
+    done = replace(asked, phase=NodePhase.UPGRADE_DONE)
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, record=done, facts=replace(node.facts, wanted=OLD)))
+    world.change("n0", lambda node: replace(node, record=asked))
+    for names, is_true in (("n0 (sriov-at-work)", True), ("n0 (sriov-at-work), n1 (skipped)", False)):
+        left = Decision(holds=(hold("r", HoldCode.MEMBERS_LEFT, nodes=names),))
+        found = reasons.why_unsettled(world, left, truths)
+        assert ("is held by members-left, and that is not true" not in (found or "")) is is_true
 
 
 def test_a_true_reason_with_a_next_step_is_an_end() -> None:

@@ -34,6 +34,7 @@ from seatrial.core.model.seen.gangs import gpus_of
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.target import Target
+from seatrial.core.node import closing
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import is_same
 from seatrial.ports import Outcome, Result
@@ -137,7 +138,9 @@ class AttritionJudge(Judge):
         if isinstance(action, WriteRolloutRecord):
             self.find(self._why_too_idle(self.admitted))
             self.admitted = action.record.admitted
-        if isinstance(action, Cordon | EvictPods):
+        # A node that was opened while its driver is away is closed again at once, also in a pause.
+        is_put_back = isinstance(action, Cordon) and before is not None and closing.has_lost_driver(before)
+        if isinstance(action, Cordon | EvictPods) and not is_put_back:
             self.find(self._why_untimely(action))
         if isinstance(action, WriteNodeRecord) and before is not None and not is_under_way(before.record):
             self.find(self._why_not_admitted(action) if is_under_way(action.record) else None)

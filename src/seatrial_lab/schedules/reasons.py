@@ -128,6 +128,27 @@ def _is_kept_full(world: World, held: Hold, holds: Iterable[Hold], truths: Truth
     return is_full and any(each.subject == held.subject and each.code in ROOTS for each in holds)
 
 
+def _is_frozen(world: World, held: Hold, truths: Truths) -> bool:
+    """Whether so many nodes that we closed, and did not take, stay so in a pause, with so many GPUs idle."""
+    closed = [world.nodes[each.node] for each in world.rollout.admitted if each.is_ahead and each.node in truths.ours]
+    idle = sum(max(0, GPUS - gpus_of(_workers(node))) for node in closed)
+    told = dict(held.params)
+    return world.intent.is_paused and (told["nodes"], told["gpus"]) == (str(len(closed)), str(idle))
+
+
+def _are_unfinished(world: World, held: Hold) -> bool:
+    """Whether the upgrade of every node that is named has not come to its end, be it one that was asked for again."""
+    named = [node for node in world.nodes.values() if node.name in dict(held.params)["nodes"]]
+    return bool(named) and all(
+        has_failed(node)
+        or not node.facts.is_ready  # what it runs shows, but that proves nothing
+        or _phase(node) is NodePhase.UPGRADE_REQUIRED
+        or runs(node) != str(world.intent.target.driver)
+        or not node.facts.is_in_sync
+        for node in named
+    )
+
+
 def _canaries(world: World) -> tuple[str, ...]:
     return world.rollout.campaign.canaries if world.rollout.campaign is not None else ()
 
@@ -173,6 +194,9 @@ def _is_in(node: NodeSeen, scope: str) -> bool:
 
 
 ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
+    HoldCode.DAEMON_SET_HOLDS_GPU: lambda node: any(
+        pod.keeper is PodOwner.DAEMON_SET and not pod.deploy_label for pod in node.facts.gpu_pods
+    ),
     HoldCode.SRIOV_AT_WORK: lambda node: bool(node.facts.sriov),
     HoldCode.SLIPPED_IN: lambda node: any(pod.is_terminating or has_failed(node) for pod in _workers(node)),
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
@@ -198,13 +222,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.NO_CANARY: lambda world, _: all(_is_unfit_canary(world, name) for name in _canaries(world)),
     HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
     HoldCode.DISRUPTION_LIMIT: lambda world, held: _allows_too_few(world, held),
-    HoldCode.MEMBERS_LEFT: lambda world, _: any(
-        has_failed(node)
-        or not node.facts.is_ready  # what it runs shows, but nobody can prove it
-        or runs(node) != str(world.intent.target.driver)
-        or not node.facts.is_in_sync
-        for node in world.nodes.values()
-    ),
+    HoldCode.MEMBERS_LEFT: _are_unfinished,
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
     HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
@@ -248,6 +266,9 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
         elif held.code is HoldCode.UNIT_INCOMPLETE:
             if not _waits_for_member(world, held, decision.holds):
                 yield f"{held.subject} waits for members of its unit, and no member says why it waits"
+        elif held.code is HoldCode.CLOSED_IN_PAUSE:
+            if not _is_frozen(world, held, truths):
+                yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
         elif held.code is HoldCode.CLOSED_AHEAD:
             if not _is_kept_full(world, held, decision.holds, truths):
                 yield f"{held.subject} is closed while GPUs are idle, or for no limit: {explain.why(held)}"

@@ -34,8 +34,6 @@ class Book:
     ledger: tuple[Admission, ...]
     budget: Budget
     unfit: Mapping[str, tuple[str, ...]]
-    is_back: bool = False
-    """Whether the rollout is being undone: each node then goes by itself, and no unit waits for a member."""
     terms: Terms | None = None
     """What attrition goes by; None where nodes are evicted as their turn comes."""
 
@@ -79,16 +77,17 @@ class Book:
     def frozen(self, intent: Intent) -> list[Hold]:
         """What nodes cost that stay closed in a pause; nothing where none does."""
         ahead = capacity.ahead_of(self.ledger, self.nodes) if intent.is_paused else frozenset()
-        if not ahead:
+        closed = [self.nodes[name] for name in ahead if _is_behind_ours(self.nodes[name])]
+        if not closed:
             return []
-        gpus = sum(losses.idle_gpus(self.nodes[name]) for name in ahead)
-        return [hold(intent.rollout, HoldCode.CLOSED_IN_PAUSE, nodes=len(ahead), gpus=gpus)]
+        gpus = sum(map(losses.idle_gpus, closed))
+        return [hold(intent.rollout, HoldCode.CLOSED_IN_PAUSE, nodes=len(closed), gpus=gpus)]
 
     def admit(self, steps: Mapping[str, Step], marked: AbstractSet[str]) -> Admitted:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
         wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
-        if self.budget.unit_of and not self.is_back:
+        if self.budget.unit_of:
             coming |= units.not_asking(self.nodes, self.budget, wishing)
         pages = self._pages
         if pages is not None:
@@ -115,10 +114,14 @@ def opened(
 ) -> Book:
     """The book of this pass; kept as it is, or without those who have ended."""
     ledger = seen.rollout.admitted if is_kept else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
-    is_back = capacity.is_going_back(seen.rollout)
-    budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
-    unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
-    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, is_back=is_back, terms=terms)
+    budget = capacity.budget_of(nodes, ledger, intent, is_back=capacity.is_going_back(seen.rollout))
+    unfit = units.unfit(nodes, budget.unit_of)
+    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit, terms=terms)
+
+
+def _is_behind_ours(node: NodeSeen) -> bool:
+    """Whether our cordon is on a node; one that was let in before the pause may still be open."""
+    return node.facts.is_cordoned and node.record is not None and node.record.is_cordon_ours
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:

@@ -107,7 +107,8 @@ class Admitted:
 def budget_of(
     nodes: Mapping[str, NodeSeen], ledger: Collection[Admission], intent: Intent, *, is_back: bool = False
 ) -> Budget:
-    """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
+    """The budget of this fleet, as seen. Failures and units hold up the way forward alone: on the way back each node
+    goes by itself, and none stays on a rejected driver for the sake of another."""
     ahead = ahead_of(ledger, nodes)
     busy = frozenset(name for name in ahead if workers(nodes[name]))
     unavailable = frozenset(those(nodes, is_away)) - {name for name in busy if _serves(nodes[name].facts)}
@@ -121,7 +122,7 @@ def budget_of(
         for scope in names:
             members[scope] |= inside
         scopes_of |= dict.fromkeys(inside, names) if names else {}
-        unit_of |= dict.fromkeys(inside, unit) if unit else {}
+        unit_of |= dict.fromkeys(inside, unit) if unit and not is_back else {}
     scopes = {WHOLE: scope_of(WHOLE, intent.policy, len(nodes), unavailable, moving)}
     for name, inside in members.items():
         scopes[name] = scope_of(name, sources[name], len(inside), unavailable & inside, moving & inside)

@@ -463,7 +463,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "skip NODE`. If one has a GPU, check node feature discovery there.",
     ),
     HoldCode.MEMBERS_LEFT: says(
-        "{count:member} {count:is|are} left behind on another driver: {nodes}",
+        "{count:member} {count:is|are} left behind with {count:its|their} upgrade unfinished: {nodes}",
         "Bring each back (`seatrial why NODE`): it follows on its own, a failed one after `seatrial node retry NODE`.",
     ),
     HoldCode.POOLS_LEFT: says(
