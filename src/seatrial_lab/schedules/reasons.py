@@ -57,6 +57,11 @@ def _is_let_in(world: World, node: NodeSeen) -> bool:
     return is_delegated and facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value and not facts.is_skipped
 
 
+def _is_stalled(world: World) -> bool:
+    """Whether NVIDIA's controller moves none, and labels none."""
+    return upgrade_controller.is_stalled(world.nodes.values())
+
+
 def _is_too_large(world: World, held: Hold) -> bool:
     return len(_unit_of(world, held.subject)) > int(dict(held.params)["limit"])
 
@@ -202,7 +207,6 @@ ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
     HoldCode.NODE_NOT_READY: lambda node: not node.facts.is_ready,
     HoldCode.FAILED: has_failed,
-    HoldCode.MOVED_BY_NVIDIA: lambda node: node.facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value),
 }
 """Why a node waits for somebody."""
 
@@ -226,7 +230,10 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
     HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
-    HoldCode.NVIDIA_STALLED: lambda world, _: upgrade_controller.is_stalled(world.nodes.values()),
+    HoldCode.MOVED_BY_NVIDIA: lambda world, held: (
+        _is_stalled(world) or world.nodes[held.subject].facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value)
+    ),
+    HoldCode.NVIDIA_STALLED: lambda world, _: _is_stalled(world),
     HoldCode.UNDONE: lambda world, _: _phase_of(world) is RolloutPhase.REVERTED,
     HoldCode.FAILURE_BUDGET: lambda world, _: sum(map(has_failed, world.nodes.values())) > world.intent.failed_max,
 }
