@@ -283,6 +283,7 @@ def _as_written(text: str) -> str:
             point_text="the next step ({point})",
             publish_step=" ".join(f"`publish.via: {via}`: {said}" for via, said in explain.PUBLISHING.items()),
             scope_text="",
+            gpus_text="it has",
             namespace_text="namespace {namespace}",
             pods_text="{count} pods (first: {pod})",
             carrier_text="{resource} and its DaemonSets",

@@ -184,9 +184,12 @@ def test_a_gang_larger_than_the_idle_budget_is_not_evicted_and_the_limit_is_told
     late = replace(WAVING, waving_since=NOW - 24 * HOUR)
     decision = decided(seen(*gang, admitted=ahead("n1", "n2"), record=late), wish(idle=8))
     assert codes(decision, "n1") == {HoldCode.CLOSED_AHEAD, HoldCode.IDLE_GPU_LIMIT}
-    closed_ahead, _ = sorted((held for held in decision.holds if held.subject == "n1"), key=lambda held: held.code)
+    closed_ahead, limited = sorted(
+        (held for held in decision.holds if held.subject == "n1"), key=lambda held: held.code
+    )
     assert closed_ahead.until is None
     assert "never evicted, since its job is on more GPUs than that" in explain.next_step(closed_ahead)
+    assert "(n1, n2) have 16, and 0 are taken: none" in explain.why(limited)
 
 
 @pytest.mark.parametrize("hours_left", [2.0, 6.0, 20.0])

@@ -190,6 +190,13 @@ def test_a_node_without_room_names_closed_nodes_with_idle_gpus_among_those_that_
     assert held_alone(decision, "n2") == told
 
 
+def test_past_the_deadline_open_nodes_of_a_gang_larger_than_the_idle_budget_say_whose_gpus_are_too_many() -> None:
+    gang = [node(name, a_job("gang", name, 4)) for name in ("n1", "n2")]
+    told = held_alone(decided(seen(*gang, record=LATE), wish(idle=8)), "n1")
+    assert told == hold("n1", HoldCode.IDLE_GPU_LIMIT, limit=8, taken=0, gpus=16, nodes="none", together="n1, n2")
+    assert "the nodes that are emptied together (n1, n2) have 16, and 0 are taken: none" in explain.why(told)
+
+
 def test_closed_nodes_whose_idle_gpus_leave_each_other_no_room_are_opened_until_one_has_it() -> None:
     nodes = [closed(name, a_job(name, name, 1)) for name in ("n1", "n2")]
     decision = decided(seen(*nodes, admitted=ahead("n1", "n2"), record=LATE), wish(idle=14))

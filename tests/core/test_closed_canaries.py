@@ -94,6 +94,14 @@ def test_a_canary_that_is_proven_stays_closed_and_its_gates_are_asked() -> None:
     assert written(decision).phase is RolloutPhase.GATING
 
 
+def test_a_canary_that_was_never_closed_is_done_and_frees_its_place_before_its_gates_have_passed() -> None:
+    """Its operands are new, and nobody had to leave: two of them waited for each other's place in the ledger."""
+    decision = decided(at(RolloutPhase.CANARY, closed_canary(is_cordon_ours=False), a_node("n2")))
+    steps = [act.record.phase for act in decision.actions if isinstance(act, WriteNodeRecord)]
+    assert (steps, of(decision, "n1")) == ([NodePhase.UPGRADE_DONE], [])
+    assert written(decision).phase is RolloutPhase.GATING
+
+
 def test_the_probe_is_started_on_the_closed_canary() -> None:
     seen = at(RolloutPhase.GATING, record=GATING)
     decision = decided(replace(seen, rollout=replace(seen.rollout, campaign=written(decided(seen)))))

@@ -1,19 +1,34 @@
-"""A canary that dies before its start is named, waited for, and then another node goes first."""
+"""A canary that dies before its start is named, waited for, and then another node goes first, in its place."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import decide
+from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
-from tests.builders import NEW, NOW, a_campaign, a_campaign_record, a_driver, a_node, a_snapshot, an_intent, an_operator
+from tests.builders import (
+    NEW,
+    NOW,
+    a_campaign,
+    a_campaign_record,
+    a_driver,
+    a_ledger,
+    a_node,
+    a_snapshot,
+    an_intent,
+    an_operator,
+)
 
 DEADLINE = 900.0 + 1800.0 + 600.0
 """The canaries' turn came at 900, a driver may take 1800 s, and its validation 600 s."""
@@ -84,3 +99,32 @@ def test_a_canary_that_people_work_on_may_be_not_ready_for_as_long_as_they_need(
     intent = an_intent(campaign=campaign)
     course = step_rollout(seen(a_node("n1", **DEAD), a_node("n2"), mode=Mode.BY_HAND), intent, DEADLINE)
     assert stuck(course) == []
+
+
+# ── the places of those that were to go with a canary ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("phase", [NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED])
+def test_who_was_let_in_with_a_canary_that_is_gone_hands_its_place_back_before_it_begins(phase: NodePhase) -> None:
+    mate, canary = a_node("n2", phase), a_node("n3", NodePhase.UPGRADE_REQUIRED, canary_of="spring")
+    decision = decided(seen(mate, canary, canaries=("n3",)), "n2")
+    (write,) = (act for act in decision.actions if isinstance(act, WriteNodeRecord) and act.node == "n2")
+    assert (write.record.phase, write.record.attempt) == (NodePhase.UPGRADE_REQUIRED, 2)
+
+
+def test_a_canary_that_another_has_replaced_frees_its_place_once_its_cordon_is_lifted() -> None:
+    """It stepped out of the way of the SR-IOV operator, which opened it when its work was done."""
+    lifted = a_node("n2", NodePhase.UPGRADE_REQUIRED, attempt=2, is_cordon_ours=True, is_cordoned=False)
+    decision = decided(seen(lifted, a_node("n3", canary_of="spring"), canaries=("n3",)), "n2")
+    (write,) = (act for act in decision.actions if isinstance(act, WriteNodeRecord) and act.node == "n2")
+    assert not write.record.is_cordon_ours
+    assert write.record.phase is NodePhase.UPGRADE_REQUIRED
+
+
+def decided(found: Snapshot, *admitted: str) -> Decision:
+    """What is decided while only one node may be unavailable and the ledger names these."""
+    intent = an_intent(unavailable_max=1, campaign=a_campaign())
+    named = replace(found, rollout=replace(found.rollout, admitted=a_ledger(*admitted)))
+    decision = decide(named, intent, NOW)
+    assert broken(named, intent, decision) == ()
+    return decision

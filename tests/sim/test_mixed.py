@@ -21,6 +21,7 @@ from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Policy
+from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.pods import Pod, PodOwner
@@ -249,6 +250,36 @@ def test_a_node_that_failed_stays_closed_while_its_unit_cannot_start_and_no_othe
     truths.given_up.clear()
     found = reasons.why_unsettled(world, Decision(holds=holds), truths)
     assert found == "at rest, and n0 is still closed by us, upgrade-required"
+
+
+def test_a_node_that_failed_stays_closed_while_a_limit_keeps_it_from_its_next_try() -> None:
+    world, truths = looking(count=2, domains=(UNIT,))
+    again = NodeRecord(phase=NodePhase.UPGRADE_REQUIRED, attempt=2, entered_at=0.0)
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, record=again))
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, is_cordoned=True)))
+    truths.ours["n0"] = 0.0
+    limited = {"limit": 8, "taken": 8, "gpus": 16, "nodes": "n0", "together": "n0, n1"}
+    holds = tuple(hold(name, HoldCode.IDLE_GPU_LIMIT, limited) for name in world.nodes)
+    found = reasons.why_unsettled(world, Decision(holds=holds), truths)
+    assert found == "at rest, and n0 is still closed by us, upgrade-required"
+    truths.given_up.add("n0")
+    assert reasons.why_unsettled(world, Decision(holds=holds), truths) is None
+
+
+def test_a_gang_with_more_gpus_than_may_stand_idle_is_looked_up_as_one() -> None:
+    world, truths = looking(count=2)
+    limited = {"limit": 8, "taken": 0, "gpus": 16, "nodes": "none", "together": "n0, n1"}
+    holds = tuple(hold(name, HoldCode.IDLE_GPU_LIMIT, limited) for name in world.nodes)
+    found = reasons.why_unsettled(world, Decision(holds=holds), truths)
+    assert found is not None
+    assert "n0 is held by idle-gpu-limit, and that is not true" in found
+    job = Pod(
+        namespace="jobs", name="gang", uid="gang", gpu=GpuUse.RESOURCE, job=PodJob(gang="jobs/gang", line="jobs/gang")
+    )
+    for name in world.nodes:
+        world.change(name, lambda node: replace(node, facts=replace(node.facts, pods=(job,))))
+    assert reasons.why_unsettled(world, Decision(holds=holds), truths) is None
 
 
 def test_a_pause_that_no_node_waits_for_is_looked_up_too() -> None:

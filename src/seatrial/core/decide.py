@@ -76,7 +76,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     nodes = seen.nodes if leaving.is_leaving(seen, intent) else mover_seen(seen).recorded(seen, intent)
     terms = _terms(seen, intent, now, stop)
     book = books.opened(seen, nodes, intent, is_kept=_is_ledger_kept(seen, intent, now), terms=terms)
-    steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now, remembered)
+    steps = turns.steps(seen, nodes, book.orders(seen, course.recalled), course, stop, now, remembered)
     keeping, kept = leaving.keep(seen, intent, steps, course, stop, now)
     admitted = book.admit(steps, turns.marked(course))
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], course)

@@ -89,7 +89,10 @@ def _largest_unit(world: World) -> int:
 def _idles_too_many(world: World, held: Hold) -> bool:
     """Whether the GPUs of this node and of those it goes with are more than the budget has left."""
     away = {node.name for node in world.nodes.values() if node.facts.is_unavailable or lacks_driver(node)}
-    return len(away | _unit_of(world, held.subject)) * GPUS > int(dict(held.params)["limit"])
+    params, more = dict(held.params), _unit_of(world, held.subject)
+    if "together" in params:  # by attrition a gang is emptied at once; who is through already stays as it is
+        more |= {name for name in _together(world, held.subject) if not _is_through(world.nodes[name])}
+    return len(away | more) * GPUS > int(params["limit"])
 
 
 def _allows_too_few(world: World, held: Hold) -> bool:
@@ -239,6 +242,9 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
 }
 """Why a rollout, or any node of it, waits for somebody."""
 
+LIMITS: Final = frozenset({HoldCode.UNAVAILABLE_LIMIT, HoldCode.IDLE_GPU_LIMIT, HoldCode.UNIT_TOO_LARGE})
+"""Limits that leave a node no room to start."""
+
 POINTING: Final = frozenset(
     {
         HoldCode.NOT_ITS_TURN,
@@ -310,9 +316,9 @@ def _left(world: World, decision: Decision, truths: Truths) -> Iterator[str]:
         if has_failed(node) or not node.facts.is_ready or name in truths.judge.theirs or node.facts.sriov:
             continue  # the SR-IOV operator would have closed it, and opens it when its work is done
         # While another version is published every node keeps its place, as does a canary until its gates have passed;
-        # what failed before, and is to be tried again, stays as it was: until its unit can start, or for good.
+        # what failed before, and is to be tried again, stays as it was: until it can start with its unit, or for good.
         keeping = {HoldCode.TARGET_NOT_PUBLISHED, HoldCode.CANARY_CLOSED}
-        keeping |= {HoldCode.UNIT_UNFIT, HoldCode.UNDONE} if name in truths.given_up else set()
+        keeping |= {HoldCode.UNIT_UNFIT, HoldCode.UNDONE, *LIMITS} if name in truths.given_up else set()
         is_kept = decision.stop is not None or any((name, code) in held for code in keeping)
         is_kept = is_kept or any(code is HoldCode.FAILURE_BUDGET for _, code in held)
         is_kept = is_kept or (name, HoldCode.CLOSED_AHEAD) in held  # that it costs nothing was looked up with the hold

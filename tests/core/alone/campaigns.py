@@ -244,11 +244,7 @@ ROWS: tuple[Row, ...] = (
         unopened,
         "everybody follows the canary at once",
         a_canary_and_a_fleet_side_by_side,
-        (
-            campaigns._start_canaries,
-            "_let_start(view, first, told)",
-            "_let_start(view, frozenset(view.nodes), told)",
-        ),
+        (campaigns._start_canaries, "first = view.with_units(record.canaries)", "first = frozenset(view.nodes)"),
     ),
     row(
         on_time, "a window never closes", a_window_that_closes, (windows.closing, "opens <= now < ends", "opens <= now")

@@ -43,9 +43,9 @@ class Book:
             return None
         return booking.Pages(nodes=self.nodes, ledger=self.ledger, budget=self.budget, terms=self.terms)
 
-    def orders(self, seen: Snapshot) -> Orders:
-        """What every node has to know of the others."""
-        recalled = recall.recalled(self.ledger, self.budget)
+    def orders(self, seen: Snapshot, over: AbstractSet[str] = frozenset()) -> Orders:
+        """What every node has to know of the others; `over` are those whose turn is over."""
+        recalled = recall.recalled(self.ledger, self.budget) | over
         ahead = capacity.ahead_of(seen.rollout.admitted, self.nodes)
         pages, standing, given_back = self._pages, None, ahead
         if pages is not None:

@@ -411,7 +411,7 @@ class Tally:
                     "taken": budget.idle.of(self._held),
                     "gpus": budget.idle.gpus(names),
                     "nodes": _some(self._held | closed),
-                }
+                } | ({"together": _some(names)} if len(names) > 1 else {})
             case HoldCode.PARALLEL_LIMIT:
                 params = {"limit": scope.parallel_max, "nodes": _some(scope.under_way | moving)}
             case _:

@@ -65,6 +65,8 @@ class Course:
     acts: tuple[CampaignAct, ...] = ()
     open: frozenset[str] = frozenset()
     """The nodes that may start; whoever is under way goes on in any case."""
+    recalled: frozenset[str] = frozenset()
+    """The nodes in the ledger whose turn is over: who has not begun hands its place back."""
     closed: frozenset[str] = frozenset()
     """Canaries that stay closed although their driver is proven, by the record that was seen."""
     holds: tuple[Hold, ...] = ()

@@ -228,7 +228,8 @@ def _start_canaries(view: View) -> Course:
         return Course(record=record, acts=acts, holds=holds)
     told = view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
     told = preflight.why_crowded(view) or view.mover.at_work(view, record.canaries, told)
-    return _let_start(view, first, told)
+    # Who was to go with a canary that another node has replaced: the places it holds may be all that there are.
+    return replace(_let_start(view, first, told), recalled=_named(view) - first)
 
 
 def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:

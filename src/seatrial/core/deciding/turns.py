@@ -125,6 +125,7 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
     back = goal if record is not None and letting_in.is_going_back(record) else ""
     if (
         node.name in course.closed
+        and node.facts.is_cordoned  # one that was never closed, or that a person opened, has nothing to wait for
         and _opens(step)
         and wants(node.facts, target)
         and not (back and wants(node.facts, back))

@@ -63,6 +63,11 @@ def _has_lost_network(node: NodeSeen) -> bool:
     return not network.is_old and not network.is_up and record.closed_at is not None
 
 
+def is_cordon_lifted(node: NodeSeen) -> bool:
+    """Whether our record claims a cordon that somebody has lifted since."""
+    return node.record is not None and node.record.is_cordon_ours and not node.facts.is_cordoned
+
+
 def is_opened(node: NodeSeen) -> bool:
     """Whether a node takes work on a driver that nobody has proven, and has to be closed again."""
     if node.facts.is_cordoned or not (has_lost_driver(node) or _has_lost_network(node)):

@@ -156,8 +156,8 @@ def _is_admitted(node: NodeSeen, orders: Orders) -> bool:
 def _repaired(node: NodeSeen) -> NodeRecord | None:
     """The record as the facts have it; None when it needs no repair."""
     record = node.record
-    if record is not None and record.is_cordon_ours and not node.facts.is_cordoned:
-        # Somebody lifted our cordon. Were it still called ours, we would one day lift the cordon they set next.
+    if record is not None and closing.is_cordon_lifted(node):
+        # Were it still called ours, we would one day lift the cordon they set next.
         return replace(record, is_cordon_ours=False)
     return record if node.is_label_lost else None
 

@@ -239,6 +239,14 @@ def has_returned(node: NodeSeen, orders: Orders) -> bool:
     return node.record is None and node.name in orders.admitted
 
 
+def is_let_in(node: NodeSeen, orders: Orders) -> bool:
+    """Whether a node that waits for its turn was let in, and has not begun."""
+    record = node.record
+    if record is None or record.phase is not NodePhase.UPGRADE_REQUIRED:
+        return False
+    return orders.admitted.get(node.name) == record.attempt
+
+
 def write_again(node: NodeSeen, record: NodeRecord, *answers: Request) -> Step:
     """Write a record of the same phase: a repair, or an answer to a request."""
     return Step(

@@ -109,6 +109,7 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "silent_text": (),
     "by_text": (),
     "scope_text": (),
+    "gpus_text": (),
     "closed_text": (),
     "namespace_text": (),
     "job_step": (),
@@ -236,6 +237,8 @@ def _fill(text: str, held: Hold) -> str:
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
+    together = params.get("together", "")
+    params["gpus_text"] = f"the nodes that are emptied together ({together}) have" if together else "it has"
     back = params.get("back", "")
     params["closed_text"] = CLOSED_BACK.format(back) if back else CLOSED
     params["namespace_text"] = f"namespace {params['namespace']}" if params.get("namespace") else "its namespace"

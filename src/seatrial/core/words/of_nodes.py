@@ -39,7 +39,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "Bring an unavailable node back, or raise maxUnavailable.",
     ),
     HoldCode.IDLE_GPU_LIMIT: says(
-        "at most {limit:GPU} may stand idle for the upgrade, it has {gpus}, and {taken} {taken:is|are} taken: {nodes}",
+        "at most {limit:GPU} may stand idle for the upgrade, {gpus_text} {gpus}, and {taken} {taken:is|are} taken: "
+        "{nodes}",
         "It starts when there is room; raise maxIdleGPUs, to {gpus} at least, to go faster.",
     ),
     HoldCode.CLOSE_AHEAD_LIMIT: says(

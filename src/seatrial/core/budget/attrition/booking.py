@@ -351,13 +351,19 @@ def _oversized(view: View, ahead: AbstractSet[str]) -> list[Group]:
 def _too_large(view: View, pages: Pages) -> list[Hold]:
     found: list[Hold] = []
     for group in _oversized(view, pages.ahead):
-        gpus, nodes = sum(each.gpus for each in group.nodes), a_few(group.names, 4)
+        gpus, idle = sum(each.gpus for each in group.nodes), _idle_of(view)
+        where = {"together": a_few(group.names, 4)} if len(group.names) > 1 else {}
         found += [
-            hold(name, HoldCode.IDLE_GPU_LIMIT, limit=view.idle_max, taken=view.idle, gpus=gpus, nodes=nodes)
+            hold(name, HoldCode.IDLE_GPU_LIMIT, where, limit=view.idle_max, taken=view.idle, gpus=gpus, nodes=idle)
             for name in group.names
             if name in pages.ahead
         ]
     return found
+
+
+def _idle_of(view: View) -> str:
+    """Closed nodes with idle GPUs, in words."""
+    return a_few([node.name for node in view.nodes.values() if node.is_closed and node.idle], 4, none="none")
 
 
 def _is_torn(name: str, asking: Asking, budget: Budget) -> bool:
@@ -444,7 +450,7 @@ class _Bounds:
     def __init__(self, view: View) -> None:
         self._view = view
         self._gpus_of = closing.parts(view)
-        self._idle = a_few([node.name for node in view.nodes.values() if node.is_closed and node.idle], 4, none="none")
+        self._idle = _idle_of(view)
         self._busy = a_few(closing.busy_closed_of(view), 4, none="none")
 
     def hold(self, name: str, bound: Bound) -> Hold:

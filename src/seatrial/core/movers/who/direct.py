@@ -25,7 +25,7 @@ from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import closing, progress, step
 from seatrial.core.node.phases import is_under_way, phase_of
 from seatrial.core.node.progress import Progress, is_out_of_reach
-from seatrial.core.node.writing import Orders, Step, has_returned
+from seatrial.core.node.writing import Orders, Step, has_returned, is_let_in
 
 _PROVEN: Final = (NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE)
 """Where a canary stands whose driver is proven: still closed, or open."""
@@ -98,8 +98,10 @@ class Direct(Drivers):
         return is_open or is_under_way(node.record) or capacity.has_failed(node.record) or closing.is_opened(node)
 
     def hands_back(self, node: NodeSeen, orders: Orders) -> bool:
-        # Who came back without its record hands its admission back whatever the campaign is at: others wait for it.
-        return has_returned(node, orders)
+        # Whatever the campaign is at, since others wait for the place: who came back without its record, who is called
+        # back before it has begun, and who is in the ledger for a cordon of ours that somebody has lifted.
+        is_called_back = node.name in orders.recalled and is_let_in(node, orders)
+        return has_returned(node, orders) or is_called_back or closing.is_cordon_lifted(node)
 
     def step_elsewhere(self, node: NodeSeen, orders: Orders, goal: str, *, is_back: bool) -> Step | None:
         return None
