@@ -202,6 +202,23 @@ def test_a_node_that_is_not_ready_is_not_let_in() -> None:
     assert told(decision)["n2"] is HoldCode.NODE_NOT_READY
 
 
+@pytest.mark.parametrize(
+    ("node", "code"),
+    [
+        (let_in("n2", is_skipped=True, wanted=OLD), HoldCode.SKIPPED),
+        (at_work("n2", is_ready=False), HoldCode.NODE_NOT_READY),
+    ],
+    ids=["kept out by a person", "dead"],
+)
+def test_a_node_in_the_hands_of_nvidias_controller_says_what_it_will_not_say_itself(
+    node: NodeSeen, code: HoldCode
+) -> None:
+    seen = waving(node, admitted=("n2",))
+    assert told(look(seen))["n2"] is code
+    over = in_phase(replace(seen, rollout=replace(seen.rollout, admitted=())), RolloutPhase.REVERTED)
+    assert told(look(over))["n2"] is code
+
+
 def test_a_node_that_a_person_marked_skip_gives_its_place_back() -> None:
     decision = look(waving(let_in("n2", is_skipped=True), kept_out("n3"), admitted=("n2",)), asked(parallel_max=1))
     assert ledger(decision) == ["n3"]

@@ -30,7 +30,7 @@ from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
 from seatrial.core.node.phases import UNDER_WAY
-from seatrial.core.node.progress import Progress, is_out_of_reach, wants
+from seatrial.core.node.progress import Progress, is_left_out, is_out_of_reach, wants
 from seatrial.core.node.readiness import why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
 
@@ -134,7 +134,10 @@ class Nvidia(Drivers):
 
     def why_busy(self, node: NodeSeen) -> Hold | None:
         state = node.facts.nvidia_state
-        is_kept_out = bool(node.facts.skipped_by) and state == NodePhase.UPGRADE_REQUIRED.value
+        is_waiting = state == NodePhase.UPGRADE_REQUIRED.value
+        if is_waiting and is_left_out(node.facts):
+            return hold(node.name, HoldCode.SKIPPED)  # in its hands nothing will ever happen to it
+        is_kept_out = is_waiting and bool(node.facts.skipped_by)
         return None if is_kept_out or state in ("", NodePhase.UPGRADE_DONE.value) else _moved(node)
 
     def was_let_in(self, node: NodeSeen, record: CampaignRecord) -> bool:
@@ -196,6 +199,8 @@ def _moved(node: NodeSeen) -> Hold:
     """What is told of a node in its hands; one that it gave up moves no more until somebody says so."""
     if node.facts.nvidia_state == NodePhase.UPGRADE_FAILED.value:
         return hold(node.name, HoldCode.FAILED, told(node.facts), why=GIVEN_UP, label=STATE_LABEL)
+    if not node.facts.is_ready:
+        return hold(node.name, HoldCode.NODE_NOT_READY)  # its controller waits on, and its log says nothing of it
     return hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=node.facts.nvidia_state or "none")
 
 
