@@ -130,6 +130,7 @@ class HoldCode(StrEnum):
     NOT_ITS_TURN = "not-its-turn"
     UNDONE = "undone"
     MOVED_BY_NVIDIA = "moved-by-nvidia"
+    NVIDIA_FULL = "nvidia-full"
     LEAKED = "leaked"
     PARALLEL_LIMIT = "parallel-limit"
     UNAVAILABLE_LIMIT = "unavailable-limit"

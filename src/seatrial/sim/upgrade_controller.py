@@ -52,7 +52,7 @@ def steered(nodes: Iterable[NodeSeen], outside: Outside) -> tuple[NodeSeen, ...]
     for node in known:
         owner = node.facts.owner if outside.operator.pools else ""
         if owner not in slots:
-            slots[owner] = _slot_count(known, owner, outside)
+            slots[owner] = slot_count(known, owner, outside)
         facts = _steer(node.facts, _is_on(node.facts, outside), slots[owner] > 0)
         if facts is not None:
             found.append(replace(node, facts=facts))
@@ -69,7 +69,7 @@ def _is_on(facts: NodeFacts, outside: Outside) -> bool:
 # ── slots ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _slot_count(nodes: tuple[NodeSeen, ...], owner: str, outside: Outside) -> int:
+def slot_count(nodes: tuple[NodeSeen, ...], owner: str, outside: Outside) -> int:
     """How many more it would begin with, by its own count."""
     operator = outside.operator
     theirs = [node.facts for node in nodes if not operator.pools or node.facts.owner == owner]

@@ -21,6 +21,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.words import explain
 from seatrial.core.words.explanations import BY_ITSELF
+from seatrial.sim import upgrade_controller
 from seatrial.sim.world import World
 from seatrial_lab.explore.truths import scopes
 from seatrial_lab.schedules.busy import GPUS
@@ -114,6 +115,28 @@ def _together(world: World, name: str) -> set[str]:
     return found
 
 
+def _is_kept_from_starting(world: World) -> bool:
+    """Whether NVIDIA's controller has no slot for a node that is let in and that it would start otherwise."""
+    outside, nodes = world.outside, tuple(world.nodes.values())
+    owners = {
+        facts.owner if outside.operator.pools else ""
+        for facts in (node.facts for node in nodes if _is_let_in(world, node))
+        if facts.is_ready and not facts.is_cordoned
+    }
+    return any(upgrade_controller.slot_count(nodes, owner, outside) <= 0 for owner in owners)
+
+
+def _waits_for_stalled(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
+    """Whether all that are under way wait themselves, and the rollout says for what."""
+    stalled = {each.subject for each in holds if _is_stalled(world, each.code, holds)}
+    return stalled >= set(dict(held.params)["nodes"].split(", "))
+
+
+def _is_stalled(world: World, code: HoldCode, holds: Iterable[Hold]) -> bool:
+    """Whether a node that says so gets no further, by the word of its rollout."""
+    return any(each.subject == world.intent.rollout and each.code is STALLED.get(code) for each in holds)
+
+
 def _waits_for_member(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
     """Whether another member of the node's unit is held for a reason of its own."""
     others = _unit_of(world, held.subject) - {held.subject}
@@ -177,7 +200,6 @@ ROOTS_OF_NODES: Final[Mapping[HoldCode, OfNode]] = {
     HoldCode.SKIPPED: lambda node: node.facts.is_skipped,
     HoldCode.NODE_NOT_READY: lambda node: not node.facts.is_ready,
     HoldCode.FAILED: has_failed,
-    HoldCode.MOVED_BY_NVIDIA: lambda node: node.facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value),
 }
 """Why a node waits for somebody."""
 
@@ -194,6 +216,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.MEMBERS_STUCK: lambda world, _: any(map(_is_unfit, world.nodes.values())),
     HoldCode.DEADLINE_TOO_SHORT: lambda world, _: _is_short(world),
     HoldCode.WAVE_BLOCKED: lambda world, _: any(map(_is_unfit, world.nodes.values())),
+    HoldCode.NVIDIA_FULL: lambda world, _: _is_kept_from_starting(world),
     HoldCode.NO_CANARY: lambda world, _: all(_is_unfit_canary(world, name) for name in _canaries(world)),
     HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
     HoldCode.DISRUPTION_LIMIT: lambda world, held: _allows_too_few(world, held),
@@ -222,6 +245,10 @@ POINTING: Final = frozenset(
     }
 )
 """What only says that somebody else is waited for."""
+STALLED: Final[Mapping[HoldCode, HoldCode]] = {
+    HoldCode.MOVED_BY_NVIDIA: HoldCode.NVIDIA_FULL,
+}
+"""What a node says that is under way and gets no further, and what its rollout has to say then."""
 
 
 def why_unsettled(world: World, decision: Decision, truths: Truths) -> str | None:
@@ -246,6 +273,12 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
         elif held.code is HoldCode.UNIT_INCOMPLETE:
             if not _waits_for_member(world, held, decision.holds):
                 yield f"{held.subject} waits for members of its unit, and no member says why it waits"
+        elif held.code is HoldCode.MOVED_BY_NVIDIA:
+            if not _is_stalled(world, held.code, decision.holds):
+                yield f"{held.subject} is {dict(held.params)['state']} for ever, and nobody says why"
+        elif held.code is HoldCode.PARALLEL_LIMIT:
+            if not _waits_for_stalled(world, held, decision.holds):
+                yield f"{held.subject} waits for ever: {held.code}, for {dict(held.params)['nodes']}"
         elif held.code is HoldCode.CLOSED_AHEAD:
             if not _is_kept_full(world, held, decision.holds, truths):
                 yield f"{held.subject} is closed while GPUs are idle, or for no limit: {explain.why(held)}"
