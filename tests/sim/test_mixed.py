@@ -17,7 +17,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.campaign import Campaign, CampaignRecord, Canary, Mode, RolloutPhase
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Policy
@@ -255,6 +255,18 @@ def test_who_waits_for_a_node_that_gets_no_further_needs_a_rollout_that_says_why
     assert why(failed, limit) == "n2 waits for ever: parallel-limit, for n1"
     world.change("n0", lambda node: replace(node, facts=replace(node.facts, nvidia_state="upgrade-done")))
     assert "is held by nvidia-full, and that is not true" in (why(full) or "")
+
+
+def test_canaries_wait_for_each_other_only_where_the_rollout_says_that_they_are_crowded() -> None:
+    campaign = Campaign(canary=Canary(count=2))
+    world, truths = looking(count=2, parallel_max=1, campaign=campaign)
+    world.rollout = replace(world.rollout, campaign=CampaignRecord(phase=RolloutPhase.CANARY, canaries=("n0", "n1")))
+    closed = hold("n0", HoldCode.CANARY_CLOSED)
+    limit = hold("n1", HoldCode.PARALLEL_LIMIT, limit=1, nodes="n0")
+    crowded = hold(world.intent.rollout, HoldCode.CANARIES_CROWDED, count=2, limit=1)
+    assert reasons.why_unsettled(world, Decision(holds=(crowded, closed, limit)), truths) is None
+    found = reasons.why_unsettled(world, Decision(holds=(closed, limit)), truths)
+    assert found == "n1 waits for ever: parallel-limit, for n0"
 
 
 def test_a_node_that_failed_stays_closed_while_its_unit_cannot_start_and_no_other_does() -> None:

@@ -247,6 +247,7 @@ POINTING: Final = frozenset(
 """What only says that somebody else is waited for."""
 STALLED: Final[Mapping[HoldCode, HoldCode]] = {
     HoldCode.MOVED_BY_NVIDIA: HoldCode.NVIDIA_FULL,
+    HoldCode.CANARY_CLOSED: HoldCode.CANARIES_CROWDED,
 }
 """What a node says that is under way and gets no further, and what its rollout has to say then."""
 
