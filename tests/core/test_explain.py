@@ -652,6 +652,18 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         ),
         CAREFUL,
     ),
+    HoldCode.NVIDIA_FULL: (
+        at(
+            RolloutPhase.WAVING,
+            a_well_node(nvidia_state="upgrade-done", canary_of="spring"),
+            a_node("n2", nvidia_state="upgrade-failed"),
+            a_node("n3", nvidia_state="upgrade-required"),
+            record=DELEGATED | {"wave": 1},
+            operator=an_operator(NEW.version, is_auto_upgrading=True),
+            admitted=a_ledger("n3", attempt=0),
+        ),
+        replace(CAREFUL, failed_max=1),
+    ),
     HoldCode.LEAKED: (
         at(RolloutPhase.GATING, a_well_node(), a_done_node("n2"), record={"canaries": ("n2",)}),
         CAREFUL,

@@ -202,6 +202,23 @@ def test_a_node_that_is_not_ready_is_not_let_in() -> None:
     assert told(decision)["n2"] is HoldCode.NODE_NOT_READY
 
 
+@pytest.mark.parametrize(
+    ("node", "code"),
+    [
+        (let_in("n2", is_skipped=True, wanted=OLD), HoldCode.SKIPPED),
+        (at_work("n2", is_ready=False), HoldCode.NODE_NOT_READY),
+    ],
+    ids=["kept out by a person", "dead"],
+)
+def test_a_node_in_the_hands_of_nvidias_controller_says_what_it_will_not_say_itself(
+    node: NodeSeen, code: HoldCode
+) -> None:
+    seen = waving(node, admitted=("n2",))
+    assert told(look(seen))["n2"] is code
+    over = in_phase(replace(seen, rollout=replace(seen.rollout, admitted=())), RolloutPhase.REVERTED)
+    assert told(look(over))["n2"] is code
+
+
 def test_a_node_that_a_person_marked_skip_gives_its_place_back() -> None:
     decision = look(waving(let_in("n2", is_skipped=True), kept_out("n3"), admitted=("n2",)), asked(parallel_max=1))
     assert ledger(decision) == ["n3"]
@@ -378,7 +395,7 @@ def test_a_way_back_does_not_wait_for_a_window() -> None:
 def test_failed_nodes_are_tried_again_on_the_way_back_after_the_others() -> None:
     broken = at_work("n2", "upgrade-failed", wanted=OLD)
     others = replace_facts(canary(), wanted=OLD, **REQUIRED, **OURS)
-    seen = reverting(broken, operator=BACK)
+    seen = reverting(broken, operator=replace(BACK, policy=outer.NO_LIMIT))
     seen = replace(seen, nodes={**seen.nodes, "n1": others})
     assert ledger(look(seen, asked(abort="not today"))) == ["n1"]
     alone = replace(seen, nodes={"n2": broken})
@@ -389,3 +406,12 @@ def test_failed_nodes_are_tried_again_on_the_way_back_after_the_others() -> None
     named = replace(alone, rollout=replace(alone.rollout, admitted=a_ledger("n2", attempt=1)))
     retries: list[Action] = [act for act in look(named, asked(abort="not today")).actions if isinstance(act, MarkNode)]
     assert retries == [MarkNode(node="n2", rollout="spring", expect="7", is_retry=True)]
+
+
+def test_failed_nodes_go_back_first_where_nvidias_controller_has_no_room_beside_them() -> None:
+    broken = at_work("n2", "upgrade-failed", wanted=OLD)
+    seen = reverting(broken, operator=BACK)
+    seen = replace(seen, nodes={**seen.nodes, "n1": upgraded("n1", canary_of="spring")})
+    assert ledger(look(seen, asked(abort="not today"))) == ["n2"]
+    dead = replace(seen, nodes={**seen.nodes, "n2": replace_facts(broken, is_ready=False)})
+    assert "n1" in (ledger(look(dead, asked(abort="not today"))) or [])

@@ -178,6 +178,20 @@ def test_a_canary_that_fails_is_led_back_to_an_end() -> None:
     assert not [node for node in story.world.nodes.values() if node.facts.is_cordoned or node.facts.is_skipped]
 
 
+def test_one_that_failed_goes_back_first_where_it_keeps_the_only_slot_of_nvidias_controller() -> None:
+    story = Story(fates={"n02": BROKEN})
+    operator = replace(story.world.outside.operator, policy=outer.NOTHING_SAID)
+    story.world.change_outside(lambda outside: replace(outside, operator=operator))
+    story.change(lambda intent: replace(intent, failed_max=1))
+    report = story.play()
+    assert report.decision is not None
+    assert HoldCode.NVIDIA_FULL in {held.code for held in report.decision.holds}
+    story.change(aborted)
+    story.play()
+    assert (story.record.phase, story.drivers()) == (RolloutPhase.REVERTED, {OLD.version})
+    assert not [node for node in story.world.nodes.values() if node.facts.is_cordoned or node.facts.is_skipped]
+
+
 # ── members that cannot start ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -16,8 +16,8 @@ from seatrial.core.actions.on_nodes import Cordon, RestartPod
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
-from seatrial.core.holds import HoldCode, hold
-from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import Campaign, CampaignRecord, Canary, Mode, RolloutPhase
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Policy
@@ -30,6 +30,7 @@ from seatrial.core.model.target import Target
 from seatrial.core.promises import invariants
 from seatrial.ports import Outcome, Result
 from seatrial.sim.nodes import new_node
+from seatrial.sim.outside import Outside, cluster_policy
 from seatrial.sim.world import World
 from seatrial_lab.schedules import reasons
 from seatrial_lab.schedules.judging import Judge
@@ -235,6 +236,38 @@ def test_a_node_that_is_let_in_to_nvidias_controller_counts_as_away() -> None:
     assert "is held by unavailable-limit, and that is not true" in found
     world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_skipped=False, skipped_by="")))
     assert reasons.why_unsettled(world, Decision(holds=(held,)), truths) is None
+
+
+def test_who_waits_for_a_node_that_gets_no_further_needs_a_rollout_that_says_why() -> None:
+    world, truths = looking(count=3, parallel_max=1)
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, nvidia_state="upgrade-failed")))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, nvidia_state="upgrade-required")))
+    world.rollout = replace(world.rollout, campaign=CampaignRecord(phase=RolloutPhase.WAVING, mode=Mode.DELEGATED))
+    world.outside = Outside(operator=cluster_policy(NEW.version, is_auto_upgrading=True))
+    failed, moved = hold("n0", HoldCode.FAILED), hold("n1", HoldCode.MOVED_BY_NVIDIA, state="upgrade-required")
+    limit = hold("n2", HoldCode.PARALLEL_LIMIT, limit=1, nodes="n1")
+    full = hold(world.intent.rollout, HoldCode.NVIDIA_FULL, setting="maxParallelUpgrades", nodes="n0")
+
+    def why(*holds: Hold) -> str | None:
+        return reasons.why_unsettled(world, Decision(holds=holds), truths)
+
+    assert why(failed, full, moved, limit) is None
+    assert why(failed, moved) == "n1 is upgrade-required for ever, and nobody says why"
+    assert why(failed, limit) == "n2 waits for ever: parallel-limit, for n1"
+    world.change("n0", lambda node: replace(node, facts=replace(node.facts, nvidia_state="upgrade-done")))
+    assert "is held by nvidia-full, and that is not true" in (why(full) or "")
+
+
+def test_canaries_wait_for_each_other_only_where_the_rollout_says_that_they_are_crowded() -> None:
+    campaign = Campaign(canary=Canary(count=2))
+    world, truths = looking(count=2, parallel_max=1, campaign=campaign)
+    world.rollout = replace(world.rollout, campaign=CampaignRecord(phase=RolloutPhase.CANARY, canaries=("n0", "n1")))
+    closed = hold("n0", HoldCode.CANARY_CLOSED)
+    limit = hold("n1", HoldCode.PARALLEL_LIMIT, limit=1, nodes="n0")
+    crowded = hold(world.intent.rollout, HoldCode.CANARIES_CROWDED, count=2, limit=1)
+    assert reasons.why_unsettled(world, Decision(holds=(crowded, closed, limit)), truths) is None
+    found = reasons.why_unsettled(world, Decision(holds=(closed, limit)), truths)
+    assert found == "n1 waits for ever: parallel-limit, for n0"
 
 
 def test_a_node_that_failed_stays_closed_while_its_unit_cannot_start_and_no_other_does() -> None:

@@ -131,6 +131,7 @@ class HoldCode(StrEnum):
     UNDONE = "undone"
     NVIDIA_STALLED = "nvidia-stalled"
     MOVED_BY_NVIDIA = "moved-by-nvidia"
+    NVIDIA_FULL = "nvidia-full"
     LEAKED = "leaked"
     PARALLEL_LIMIT = "parallel-limit"
     UNAVAILABLE_LIMIT = "unavailable-limit"

@@ -54,7 +54,7 @@ def steered(nodes: Iterable[NodeSeen], outside: Outside) -> tuple[NodeSeen, ...]
     for node in known:
         owner = node.facts.owner if outside.operator.pools else ""
         if owner not in slots:
-            slots[owner] = _slot_count(known, owner, outside)
+            slots[owner] = slot_count(known, owner, outside)
         is_on = _is_on(node.facts, outside)
         is_seen = node.facts.driver is not None and not stalled  # it looks at nodes by way of their driver pods
         facts = None if is_on and not is_seen else _steer(node.facts, is_on, slots[owner] > 0)
@@ -81,7 +81,7 @@ def _is_on(facts: NodeFacts, outside: Outside) -> bool:
 # ── slots ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _slot_count(nodes: tuple[NodeSeen, ...], owner: str, outside: Outside) -> int:
+def slot_count(nodes: tuple[NodeSeen, ...], owner: str, outside: Outside) -> int:
     """How many more it would begin with, by its own count."""
     operator = outside.operator
     theirs = [node.facts for node in nodes if not operator.pools or node.facts.owner == owner]

@@ -57,11 +57,6 @@ def _is_let_in(world: World, node: NodeSeen) -> bool:
     return is_delegated and facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value and not facts.is_skipped
 
 
-def _is_stalled(world: World) -> bool:
-    """Whether NVIDIA's controller moves none, and labels none."""
-    return upgrade_controller.is_stalled(world.nodes.values())
-
-
 def _is_too_large(world: World, held: Hold) -> bool:
     return len(_unit_of(world, held.subject)) > int(dict(held.params)["limit"])
 
@@ -121,6 +116,28 @@ def _together(world: World, name: str) -> set[str]:
         )
         more = {*alike, *(each for mine in found for each in _unit_of(world, mine))}
     return found
+
+
+def _is_kept_from_starting(world: World) -> bool:
+    """Whether NVIDIA's controller has no slot for a node that is let in and that it would start otherwise."""
+    outside, nodes = world.outside, tuple(world.nodes.values())
+    owners = {
+        facts.owner if outside.operator.pools else ""
+        for facts in (node.facts for node in nodes if _is_let_in(world, node))
+        if facts.is_ready and not facts.is_cordoned
+    }
+    return any(upgrade_controller.slot_count(nodes, owner, outside) <= 0 for owner in owners)
+
+
+def _waits_for_stalled(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
+    """Whether all that are under way wait themselves, and the rollout says for what."""
+    stalled = {each.subject for each in holds if each.code in ROOTS_OF_NODES or _is_stalled(world, each.code, holds)}
+    return stalled >= set(dict(held.params)["nodes"].split(", "))
+
+
+def _is_stalled(world: World, code: HoldCode, holds: Iterable[Hold]) -> bool:
+    """Whether a node that says so gets no further, by the word of its rollout."""
+    return any(each.subject == world.intent.rollout and each.code in STALLED.get(code, ()) for each in holds)
 
 
 def _waits_for_member(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
@@ -226,6 +243,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.MEMBERS_STUCK: lambda world, _: any(map(_is_unfit, world.nodes.values())),
     HoldCode.DEADLINE_TOO_SHORT: lambda world, _: _is_short(world),
     HoldCode.WAVE_BLOCKED: lambda world, _: any(map(_is_unfit, world.nodes.values())),
+    HoldCode.NVIDIA_FULL: lambda world, _: _is_kept_from_starting(world),
     HoldCode.NO_CANARY: lambda world, _: all(_is_unfit_canary(world, name) for name in _canaries(world)),
     HoldCode.CANARIES_CROWDED: lambda world, _: _is_crowded(world),
     HoldCode.DISRUPTION_LIMIT: lambda world, held: _allows_too_few(world, held),
@@ -233,10 +251,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.TAKEN_OVER: lambda world, _: _is_published_by_others(world),
     HoldCode.WRITTEN_BY_ANOTHER: lambda world, _: _is_published_by_others(world),
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
-    HoldCode.MOVED_BY_NVIDIA: lambda world, held: (
-        _is_stalled(world) or world.nodes[held.subject].facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value)
-    ),
-    HoldCode.NVIDIA_STALLED: lambda world, _: _is_stalled(world),
+    HoldCode.NVIDIA_STALLED: lambda world, _: upgrade_controller.is_stalled(world.nodes.values()),
     HoldCode.UNDONE: lambda world, _: _phase_of(world) is RolloutPhase.REVERTED,
     HoldCode.FAILURE_BUDGET: lambda world, _: sum(map(has_failed, world.nodes.values())) > world.intent.failed_max,
 }
@@ -255,6 +270,11 @@ POINTING: Final = frozenset(
     }
 )
 """What only says that somebody else is waited for."""
+STALLED: Final[Mapping[HoldCode, tuple[HoldCode, ...]]] = {
+    HoldCode.MOVED_BY_NVIDIA: (HoldCode.NVIDIA_FULL, HoldCode.NVIDIA_STALLED),
+    HoldCode.CANARY_CLOSED: (HoldCode.CANARIES_CROWDED,),
+}
+"""What a node says that is under way and gets no further, and what its rollout has to say then."""
 
 
 def why_unsettled(world: World, decision: Decision, truths: Truths) -> str | None:
@@ -282,6 +302,12 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
         elif held.code is HoldCode.CLOSED_IN_PAUSE:
             if not _is_frozen(world, held, truths):
                 yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
+        elif held.code is HoldCode.MOVED_BY_NVIDIA:
+            if not _is_stalled(world, held.code, decision.holds):
+                yield f"{held.subject} is {dict(held.params)['state']} for ever, and nobody says why"
+        elif held.code is HoldCode.PARALLEL_LIMIT:
+            if not _waits_for_stalled(world, held, decision.holds):
+                yield f"{held.subject} waits for ever: {held.code}, for {dict(held.params)['nodes']}"
         elif held.code is HoldCode.CLOSED_AHEAD:
             if not _is_kept_full(world, held, decision.holds, truths):
                 yield f"{held.subject} is closed while GPUs are idle, or for no limit: {explain.why(held)}"

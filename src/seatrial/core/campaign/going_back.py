@@ -45,7 +45,8 @@ def step_reverting(view: View) -> Course:
         holds = (*holds, *(each for each in told if each not in holds))
     way = view.mover.undo(view, acts, holds)
     if way.away:
-        holds = (*way.holds, *pending, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(list(way.away))))
+        going = view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(list(way.away)))
+        holds = (*way.holds, *pending, view.mover.at_work(view, way.away, going))
         return Course(record=record, acts=way.acts, holds=holds, open=way.open)
     if way.record != record or way.acts or way.holds:
         return Course(record=way.record, acts=way.acts, holds=way.holds)

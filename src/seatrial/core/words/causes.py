@@ -45,6 +45,7 @@ IN_THE_WAY: Final = frozenset(
         HoldCode.UNIT_UNFIT,
         HoldCode.UNIT_TOO_LARGE,
         HoldCode.WAVE_BLOCKED,
+        HoldCode.NVIDIA_FULL,
         HoldCode.MEMBERS_STUCK,
         HoldCode.CANARY_STUCK,
         HoldCode.CANARY_UNWELL,

@@ -25,6 +25,11 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "See the gpu-operator's log if it takes longer than usual. While any node with a driver pod is NotReady, it "
         "moves none.",
     ),
+    HoldCode.NVIDIA_FULL: says(
+        "NVIDIA's upgrade controller does not start {waiting}: {setting} in the upgradePolicy of {resource} leaves it "
+        "room for {limit:node}, and that is used up by {nodes}",
+        "Bring each of them back (`seatrial why NODE` says what it needs), or raise {setting} there.",
+    ),
     HoldCode.LEAKED: says(
         "it already runs {version}, before its turn: a pod recreated after a reboot or a repair takes the published "
         "version",

@@ -197,7 +197,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CANARIES_CROWDED: says(
         "the canaries stay cordoned until the gates have passed on all; with their units that takes {count:node}, and "
         "the limits{scope_text} have room for {limit}, so they would wait for each other forever",
-        "Set maxParallelUpgrades and maxUnavailable there to {count} or more, or use fewer canaries (spec.canary).",
+        "Raise maxParallelUpgrades and maxUnavailable there to {count}, or begin with fewer canaries (spec.canary).",
     ),
     HoldCode.IDLE_GPUS_TOO_FEW: says(
         "at most {limit:GPU} may stand idle for the upgrade, and {part} has {gpus}, so it can never start",

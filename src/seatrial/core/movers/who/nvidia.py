@@ -1,7 +1,7 @@
 """NVIDIA's upgrade controller moves the nodes: we publish, and let it in to those whose turn it is.
 
     letting_in    who is let in, and its states as records     marks         the skip labels that keep it out
-    forgetting    how it forgets who waited
+    forgetting    how it forgets who waited                     slots         its own limits, and who uses them up
 
 Law of this file: done is what its label says, and the driver and its validator are seen Ready on the version. Nothing
 that we write moves a node; it may start anybody who is not kept out. Tests: tests/core/test_movers.py
@@ -9,7 +9,7 @@ that we write moves a node; it may start anybody who is not kept out. Tests: tes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import ClassVar, Final
 
@@ -23,14 +23,14 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.movers import forgetting, letting_in, marks, returning
+from seatrial.core.movers import forgetting, letting_in, marks, returning, slots
 from seatrial.core.movers.drivers import Drivers
 from seatrial.core.movers.pace.ways import STATE_LABEL
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
 from seatrial.core.node.phases import UNDER_WAY
-from seatrial.core.node.progress import Progress, is_out_of_reach, wants
+from seatrial.core.node.progress import Progress, is_left_out, is_out_of_reach, wants
 from seatrial.core.node.readiness import why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
 from seatrial.core.text.names import a_few
@@ -86,6 +86,18 @@ class Nvidia(Drivers):
     def start(self, view: View, names: frozenset[str]) -> Start:
         return Start(record=view.record, ready=names, acts=marks.let_in(view, names))
 
+    def at_work(self, view: View, names: Iterable[str], told: Hold) -> Hold:
+        """It says nothing itself when its own limits keep it from starting a node that is let in."""
+        waiting = {name: view.nodes[name].facts for name in names}
+        let_in = [
+            name
+            for name, facts in waiting.items()
+            if facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value
+            and not facts.is_skipped
+            and letting_in.why_not(facts) is None
+        ]
+        return slots.why_full(view, let_in) or told
+
     # how far a node is
 
     def progress(self, node: NodeSeen, version: str) -> Progress:
@@ -137,7 +149,10 @@ class Nvidia(Drivers):
 
     def why_busy(self, node: NodeSeen) -> Hold | None:
         state = node.facts.nvidia_state
-        is_kept_out = bool(node.facts.skipped_by) and state == NodePhase.UPGRADE_REQUIRED.value
+        is_waiting = state == NodePhase.UPGRADE_REQUIRED.value
+        if is_waiting and is_left_out(node.facts):
+            return hold(node.name, HoldCode.SKIPPED)  # in its hands nothing will ever happen to it
+        is_kept_out = is_waiting and bool(node.facts.skipped_by)
         return None if is_kept_out or state in ("", NodePhase.UPGRADE_DONE.value) else _moved(node)
 
     def was_let_in(self, node: NodeSeen, record: CampaignRecord) -> bool:
@@ -158,13 +173,17 @@ class Nvidia(Drivers):
     # undo, and what stays
 
     def whose_turn_back(self, view: View) -> frozenset[str]:
-        """Those that failed go last: one may fail once more, and nobody is to wait behind it who could go."""
+        """Those that failed go last: one may fail once more, and nobody is to wait behind it who could go.
+
+        Where they use up a limit of its own, nobody else can go before they have.
+        """
         turn = returning.whose_turn(view)
         how = {name: view.progress(name, view.way_back(name)) for name in turn}
-        is_waiting = any(
-            how[name] is Progress.AWAY and letting_in.why_not(view.nodes[name].facts) is None for name in turn
-        )
-        return frozenset(name for name in turn if how[name] is not Progress.FAILED) if is_waiting else turn
+        able = {name for name in turn if letting_in.why_not(view.nodes[name].facts) is None}
+        waiting = {name for name in able if how[name] is Progress.AWAY}
+        failed = {name for name in turn if how[name] is Progress.FAILED}
+        behind = {name for name, full in slots.full(view, waiting).items() if able & failed & set(full.nodes)}
+        return turn - behind - (failed if waiting - behind else set())
 
     def start_back(self, view: View, open_: frozenset[str]) -> tuple[CampaignAct, ...]:
         """It leaves a failed node alone until it is asked."""
@@ -208,6 +227,8 @@ def _moved(node: NodeSeen) -> Hold:
     """What is told of a node in its hands; one that it gave up moves no more until somebody says so."""
     if node.facts.nvidia_state == NodePhase.UPGRADE_FAILED.value:
         return hold(node.name, HoldCode.FAILED, told(node.facts), why=GIVEN_UP, label=STATE_LABEL)
+    if not node.facts.is_ready:
+        return hold(node.name, HoldCode.NODE_NOT_READY)  # its controller waits on, and its log says nothing of it
     return hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=node.facts.nvidia_state or "none")
 
 
