@@ -350,8 +350,10 @@ def _oversized(view: View, ahead: AbstractSet[str]) -> list[Group]:
 
 def _too_large(view: View, pages: Pages) -> list[Hold]:
     found: list[Hold] = []
-    for group in _oversized(view, pages.ahead):
-        gpus, idle = sum(each.gpus for each in group.nodes), _idle_of(view)
+    oversized = _oversized(view, pages.ahead)
+    idle = _idle_of(view) if oversized else ""
+    for group in oversized:
+        gpus = sum(each.gpus for each in group.nodes)
         where = {"together": a_few(group.names, 4)} if len(group.names) > 1 else {}
         found += [
             hold(name, HoldCode.IDLE_GPU_LIMIT, where, limit=view.idle_max, taken=view.idle, gpus=gpus, nodes=idle)
