@@ -134,7 +134,7 @@ def _waits_for_stalled(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
 
 def _is_stalled(world: World, code: HoldCode, holds: Iterable[Hold]) -> bool:
     """Whether a node that says so gets no further, by the word of its rollout."""
-    return any(each.subject == world.intent.rollout and each.code is STALLED.get(code) for each in holds)
+    return any(each.subject == world.intent.rollout and each.code in STALLED.get(code, ()) for each in holds)
 
 
 def _waits_for_member(world: World, held: Hold, holds: Iterable[Hold]) -> bool:
@@ -245,9 +245,9 @@ POINTING: Final = frozenset(
     }
 )
 """What only says that somebody else is waited for."""
-STALLED: Final[Mapping[HoldCode, HoldCode]] = {
-    HoldCode.MOVED_BY_NVIDIA: HoldCode.NVIDIA_FULL,
-    HoldCode.CANARY_CLOSED: HoldCode.CANARIES_CROWDED,
+STALLED: Final[Mapping[HoldCode, tuple[HoldCode, ...]]] = {
+    HoldCode.MOVED_BY_NVIDIA: (HoldCode.NVIDIA_FULL, HoldCode.TAKEN_OVER),  # what others publish, it brings as it likes
+    HoldCode.CANARY_CLOSED: (HoldCode.CANARIES_CROWDED,),
 }
 """What a node says that is under way and gets no further, and what its rollout has to say then."""
 
@@ -275,7 +275,8 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
             if not _waits_for_member(world, held, decision.holds):
                 yield f"{held.subject} waits for members of its unit, and no member says why it waits"
         elif held.code is HoldCode.MOVED_BY_NVIDIA:
-            if not _is_stalled(world, held.code, decision.holds):
+            roots_of_it = (each for each in decision.holds if each.subject == held.subject and each.code in ROOTS)
+            if not _is_stalled(world, held.code, decision.holds) and not any(roots_of_it):
                 yield f"{held.subject} is {dict(held.params)['state']} for ever, and nobody says why"
         elif held.code is HoldCode.PARALLEL_LIMIT:
             if not _waits_for_stalled(world, held, decision.holds):
