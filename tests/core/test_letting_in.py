@@ -324,6 +324,16 @@ def test_a_limit_that_was_lowered_closes_out_as_many_as_do_not_fit_any_more() ->
     assert marked(look(seen, asked(parallel_max=1))) == {"n3": True, "n4": True}
 
 
+def test_a_unit_that_is_too_large_since_a_limit_was_lowered_is_closed_out_and_says_so() -> None:
+    clique: dict[str, Any] = {"labels": {"clique": "a"}}
+    intent = replace(asked(parallel_max=1), domains=(Domain(label="clique", is_unit=True),))
+    pair = (kept_out("n2", **clique), kept_out("n3", **clique))
+    decision = look(waving(*pair, admitted=("n2", "n3")), intent)
+    codes = {(held.subject, held.code) for held in decision.holds}
+    assert {("n2", HoldCode.UNIT_TOO_LARGE), ("n3", HoldCode.UNIT_TOO_LARGE)} <= codes
+    assert marked(decision) == {}
+
+
 def test_nobody_is_let_in_in_the_pass_that_closes_somebody_out() -> None:
     seen = waving(let_in("n2"), kept_out("n3"), let_in("n4"), admitted=("n2", "n3"))
     assert marked(look(seen)) == {"n4": True}

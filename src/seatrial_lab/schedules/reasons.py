@@ -271,7 +271,8 @@ POINTING: Final = frozenset(
 )
 """What only says that somebody else is waited for."""
 STALLED: Final[Mapping[HoldCode, tuple[HoldCode, ...]]] = {
-    HoldCode.MOVED_BY_NVIDIA: (HoldCode.NVIDIA_FULL, HoldCode.NVIDIA_STALLED),
+    # What others publish, its controller brings as it likes.
+    HoldCode.MOVED_BY_NVIDIA: (HoldCode.NVIDIA_FULL, HoldCode.NVIDIA_STALLED, HoldCode.TAKEN_OVER),
     HoldCode.CANARY_CLOSED: (HoldCode.CANARIES_CROWDED,),
 }
 """What a node says that is under way and gets no further, and what its rollout has to say then."""
@@ -303,7 +304,8 @@ def _unsettled(world: World, decision: Decision, truths: Truths) -> Iterator[str
             if not _is_frozen(world, held, truths):
                 yield f"{held.subject} is held by {held.code}, and that is not true: {dict(held.params)}"
         elif held.code is HoldCode.MOVED_BY_NVIDIA:
-            if not _is_stalled(world, held.code, decision.holds):
+            roots_of_it = (each for each in decision.holds if each.subject == held.subject and each.code in ROOTS)
+            if not _is_stalled(world, held.code, decision.holds) and not any(roots_of_it):
                 yield f"{held.subject} is {dict(held.params)['state']} for ever, and nobody says why"
         elif held.code is HoldCode.PARALLEL_LIMIT:
             if not _waits_for_stalled(world, held, decision.holds):

@@ -140,13 +140,23 @@ def _version(facts: NodeFacts, aim: Aim) -> str:
 
 
 def let_in(view: View, turn: AbstractSet[str]) -> frozenset[str]:
-    """Of those whose turn it is, who may be without our skip label now.
+    """Of those whose turn it is, who may be without our skip label now."""
+    return _let_in(view, turn)[0]
+
+
+def why_closed_out(view: View, turn: AbstractSet[str]) -> tuple[Hold, ...]:
+    """Why the others of them that the ledger names may not: limits were lowered since, or a member has failed."""
+    return _let_in(view, turn)[1]
+
+
+def _let_in(view: View, turn: AbstractSet[str]) -> tuple[frozenset[str], tuple[Hold, ...]]:
+    """Who of the ledger may start, and why others may not.
 
     Between an admission and the start of a node may lie a pause of days, so the budget is looked at once more: first
     for those who are let in already, then for those who were closed out meanwhile.
     """
     if view.intent.is_paused or (not is_going_back(view.record) and view.closed() is not None):
-        return frozenset()
+        return frozenset(), ()
     nodes = recorded(view.seen, view.intent)
     named = [each for each in view.seen.rollout.admitted if each.node in nodes]
     waiting = [each for each in named if each.node in turn and _waits(view, nodes[each.node], each)]
@@ -157,8 +167,8 @@ def let_in(view: View, turn: AbstractSet[str]) -> frozenset[str]:
     unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
     wishes = {each.node: each for each in waiting}
     row = sorted(wishes, key=lambda name: (view.nodes[name].facts.is_skipped, name))
-    fitting = capacity.admit(row, wishes.__getitem__, ledger, budget, unfit=_unbegun(unfit, nodes, budget)).ledger
-    return frozenset(each.node for each in fitting if each.node in wishes)
+    found = capacity.admit(row, wishes.__getitem__, ledger, budget, unfit=_unbegun(unfit, nodes, budget))
+    return frozenset(each.node for each in found.ledger if each.node in wishes), found.holds
 
 
 def _unbegun(

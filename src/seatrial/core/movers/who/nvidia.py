@@ -84,7 +84,8 @@ class Nvidia(Drivers):
         return letting_in.kept_out(view, open_)
 
     def start(self, view: View, names: frozenset[str]) -> Start:
-        return Start(record=view.record, ready=names, acts=marks.let_in(view, names))
+        closed_out = letting_in.why_closed_out(view, names)
+        return Start(record=view.record, ready=names, acts=marks.let_in(view, names), holds=closed_out)
 
     def at_work(self, view: View, names: Iterable[str], told: Hold) -> Hold:
         """It says nothing itself when its own limits keep it from starting a node that is let in."""
