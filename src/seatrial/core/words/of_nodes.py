@@ -25,6 +25,11 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "See the gpu-operator's log if it takes longer than usual. While any node with a driver pod is NotReady, it "
         "moves none.",
     ),
+    HoldCode.NVIDIA_STALLED: says(
+        "NVIDIA's upgrade controller moves no node at all while a node that runs a driver pod is NotReady: {nodes}",
+        "Bring each back (`kubectl describe node NODE`), delete it from the cluster, or delete its driver pod by "
+        "force; the others then continue.",
+    ),
     HoldCode.NVIDIA_FULL: says(
         "NVIDIA's upgrade controller does not start {waiting}: {setting} in the upgradePolicy of {resource} leaves it "
         "room for {limit:node}, and that is used up by {nodes}",

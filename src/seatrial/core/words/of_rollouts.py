@@ -493,11 +493,6 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "See `seatrial why NODE` if it takes longer than usual. If a node cannot come back (it died, or its driver "
         "will not start), `seatrial node skip NODE` takes it out; the rollout then ends without it, and says so.",
     ),
-    HoldCode.NVIDIA_STALLED: says(
-        "NVIDIA's upgrade controller moves no node at all while a node that runs a driver pod is NotReady: {nodes}",
-        "Bring each back (`kubectl describe node NODE`), delete it from the cluster, or delete its driver pod by "
-        "force; the others then go on.",
-    ),
     HoldCode.STATES_PENDING: says(
         "clearing the states that NVIDIA's controller wrote, so that it drains no node needlessly: {nodes:node} to go",
         BY_ITSELF,
