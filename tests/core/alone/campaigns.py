@@ -271,7 +271,7 @@ ROWS: tuple[Row, ...] = (
         let_in,
         "nodes are let in that the ledger does not name",
         many_that_nvidia_moves,
-        (letting_in.let_in, "frozenset(each.node for each in fitting if each.node in wishes)", "frozenset(turn)"),
+        (letting_in.let_in, "_let_in(view, turn)[0]", "frozenset(turn)"),
     ),
     row(
         let_in,
