@@ -45,6 +45,8 @@ from seatrial_lab.schedules.schedules import Begin, Ending
 NODE_COUNT: Final = 12
 HOUR: Final = 3600.0
 FAILED: Final = NodePhase.UPGRADE_FAILED.value
+FORCED_SECONDS: Final = 1800.0
+"""So long after a node was lost for good a person reads what the rollout waits for."""
 PEOPLE: Final = "kubectl"
 """Who writes resources by hand, over everybody's head."""
 
@@ -218,6 +220,12 @@ class DelegatedPlay(CampaignPlay):
         if waiting and campaign is not None and campaign.phase is RolloutPhase.WAVING:
             self._note(lambda: f"{waiting[0]} is lost for good")
             self._touch(waiting[0], is_ready=False)
+            self._at(self.world.time + FORCED_SECONDS, lambda: self._force(waiting[0]))
+
+    def _force(self, name: str) -> None:
+        """Until its pod is gone NVIDIA's controller moves no node at all."""
+        self._note(lambda: f"somebody deletes the driver pod of {name} by force")
+        self._touch(name, driver=None)
 
     def _why_unsettled(self, decision: Decision) -> str | None:
         return next(_unsettled(self.world, decision), None)
@@ -229,6 +237,13 @@ def _is_full(world: World) -> bool:
     failed_count = sum(node.facts.nvidia_state == FAILED for node in world.nodes.values())
     slots = upgrade_controller.PARALLEL_MAX if limit is None else limit or NODE_COUNT
     return failed_count >= min(slots, world.intent.limits.unavailable_max.of(len(world.nodes)))
+
+
+def _waits_for_lost(world: World, decision: Decision) -> bool:
+    """Whether the way back waits for a lost node without a driver pod, by design, and says so."""
+    lost = {node.name for node in world.nodes.values() if not node.facts.is_ready and node.facts.driver is None}
+    named = {held.subject for held in decision.holds if held.code is HoldCode.NODE_NOT_READY}
+    return letting_in.is_going_back(world.rollout.campaign or CampaignRecord()) and bool(lost & named)
 
 
 _TRANSIENT: Final = TRANSIENT | {HoldCode.MARKS_PENDING}
@@ -244,7 +259,7 @@ def _unsettled(world: World, decision: Decision) -> Iterator[str]:
             yield f"{node.name} is {node.facts.nvidia_state} for ever"
     if record.phase not in ENDED:
         reasons = {held.code for held in decision.holds if held.subject == world.intent.rollout} - _TRANSIENT
-        if HoldCode.FAILURE_BUDGET not in reasons and not _is_full(world):
+        if HoldCode.FAILURE_BUDGET not in reasons and not _is_full(world) and not _waits_for_lost(world, decision):
             yield f"{record.phase} for ever: {sorted(reasons)}"
         return
     for node in world.nodes.values():
