@@ -64,7 +64,7 @@ def _has_lost_network(node: NodeSeen) -> bool:
 
 
 def is_cordon_lifted(node: NodeSeen) -> bool:
-    """Whether our record claims a cordon that somebody has lifted since."""
+    """Whether our record claims a cordon that was lifted since."""
     return node.record is not None and node.record.is_cordon_ours and not node.facts.is_cordoned
 
 
