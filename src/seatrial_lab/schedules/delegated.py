@@ -224,7 +224,7 @@ class DelegatedPlay(CampaignPlay):
 
     def _force(self, name: str) -> None:
         """Until its pod is gone NVIDIA's controller moves no node at all."""
-        self._note(lambda: f"somebody deletes the driver pod of {name} by force")
+        self._note(lambda: f"a person deletes the driver pod of {name} by force")
         self._touch(name, driver=None)
 
     def _why_unsettled(self, decision: Decision) -> str | None:

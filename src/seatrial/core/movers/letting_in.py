@@ -150,7 +150,7 @@ def why_closed_out(view: View, turn: AbstractSet[str]) -> tuple[Hold, ...]:
 
 
 def _let_in(view: View, turn: AbstractSet[str]) -> tuple[frozenset[str], tuple[Hold, ...]]:
-    """Who of the ledger may start, and why others may not.
+    """Which nodes of the ledger may start, and why the others may not.
 
     Between an admission and the start of a node may lie a pause of days, so the budget is looked at once more: first
     for those who are let in already, then for those who were closed out meanwhile.

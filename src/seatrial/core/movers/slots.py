@@ -19,7 +19,7 @@ from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.text.names import a_few
 
 DEFAULTS: Final = Limits()
-"""What its controller goes by where nobody says anything."""
+"""What its controller uses where its resource sets no limit."""
 
 
 class Full(NamedTuple):

@@ -98,8 +98,8 @@ class Direct(Drivers):
         return is_open or is_under_way(node.record) or capacity.has_failed(node.record) or closing.is_opened(node)
 
     def hands_back(self, node: NodeSeen, orders: Orders) -> bool:
-        # Whatever the campaign is at, since others wait for the place: who came back without its record, who is called
-        # back before it has begun, and who is in the ledger for a cordon of ours that somebody has lifted.
+        # In any phase, since other nodes wait for the place: a node that came back without its record, one that is
+        # called back before it has begun, and one that is in the ledger for a cordon of ours that was lifted.
         is_called_back = node.name in orders.recalled and is_let_in(node, orders)
         return has_returned(node, orders) or is_called_back or closing.is_cordon_lifted(node)
 

@@ -174,9 +174,9 @@ class Nvidia(Drivers):
     # undo, and what stays
 
     def whose_turn_back(self, view: View) -> frozenset[str]:
-        """Those that failed go last: one may fail once more, and nobody is to wait behind it who could go.
+        """Failed nodes go last: one may fail again, and nodes that can go must not wait behind it.
 
-        Where they use up a limit of its own, nobody else can go before they have.
+        Where failed nodes use up a limit of its controller, they go first: no other node can start before they have.
         """
         turn = returning.whose_turn(view)
         how = {name: view.progress(name, view.way_back(name)) for name in turn}
