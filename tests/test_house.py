@@ -1,6 +1,6 @@
 """The house: how large its files and functions are, which way its imports point, and that a rule is written once.
 
-Counts, not opinions: whoever makes a file of 600 lines, a circle, or a second copy of a rule is told here, and where.
+Counts, not opinions: a file of 1,000 lines, a circle of imports, or a second copy of a rule fails here, with its place.
 docs/concepts/architecture.md shows the same rooms.
 """
 
@@ -23,7 +23,7 @@ FOLDERS: Final = tuple(sorted({path.parent for path in FILES}))
 
 FILE_MEDIAN_MAX: Final = 150
 FILE_P90_MAX: Final = 350
-FILE_MAX: Final = 500
+FILE_MAX: Final = 900
 FUNCTION_P95_MAX: Final = 25
 FUNCTION_MAX: Final = 60
 ENTRIES_MAX: Final = 16
