@@ -59,7 +59,12 @@ async def test_status_as_a_document_says_everything(tmp_path: Path, capsys: pyte
                 "why": STALE,
                 "next": "`seatrial dra reroll --node n1` restarts the plugin",
                 "since": "2026-01-02T03:04:05Z",
-                "driver": {"pod": "driver-n1", "version": objects.NEW, "usableSince": "2026-01-02T03:04:05Z"},
+                "driver": {
+                    "pod": "driver-n1",
+                    "version": objects.NEW,
+                    "ready": True,
+                    "usableSince": "2026-01-02T03:04:05Z",
+                },
                 "plugin": {
                     "namespace": HOME,
                     "pod": "plugin-n1-0",

@@ -123,7 +123,7 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
     )
     code, text = show(a_look(seen, sight=None, operator=DELEGATED))
     assert code is ExitCode.OK
-    stuck = "580.105.08 not Ready (ImagePullBackOff)"
+    stuck = "580.105.08 not running (ImagePullBackOff)"
     assert text.splitlines() == [
         "Mode      delegated, ClusterPolicy/cluster-policy is ready",
         "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)",

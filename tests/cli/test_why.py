@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,9 +15,10 @@ from seatrial.adapters.kube.surveying.gate_pods import GatePod, State
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.show import look, why
+from seatrial.cli.show import node as node_pages
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.seen.marks import NEIGHBOURS
-from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeSeen
 from seatrial.core.model.seen.problems import Problem
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
@@ -108,6 +110,18 @@ def test_a_node_nobody_has_looked_at_yet_says_what_comes_first() -> None:
 
 def test_a_node_without_a_driver_pod_says_so() -> None:
     assert "Driver    no driver pod, wanted unknown" in answer(builders.a_node("n1", driver=None, wanted=None))
+
+
+def test_a_driver_that_never_came_up_is_not_said_to_run_and_its_label_is_called_old() -> None:
+    driver = builders.a_starting_driver(trouble="ImagePullBackOff")
+    node = builders.a_node("n1", driver=driver, loaded=Loaded(version=builders.OLD.version))
+    found = a_look(builders.a_snapshot(node))
+    version = builders.NEW.version
+    assert f"Driver    {version} not running (ImagePullBackOff), wanted {version}" in why.describe(found, node)
+    assert (
+        f"Loaded    {builders.OLD.version} (an old label: no driver runs)"
+        in node_pages.shown(found, Namespace(node="n1")).lines
+    )
 
 
 def test_while_nvidias_controller_is_on_the_contradiction_is_the_answer() -> None:

@@ -301,6 +301,34 @@ def test_what_is_out_of_support_is_said_to_be_so() -> None:
     assert all("out of support" in each.message for each in told)
 
 
+def unpulled(node: str = "gpu-2") -> Any:
+    """The usual three nodes, and the driver's image of one cannot be pulled; its label is that of the driver before."""
+    objects = a_cluster()
+    pods = [
+        replace(pod, is_ready=False, started_at=None, trouble="ImagePullBackOff")
+        if (pod.node, pod.images[0][0]) == (node, "nvidia-driver-ctr")
+        else pod
+        for pod in objects.pods
+    ]
+    return replace(objects, pods=tuple(pods))
+
+
+def test_a_driver_whose_image_cannot_be_pulled_is_found_as_not_running_and_not_as_drift_or_an_old_label() -> None:
+    finding = only(unpulled(), FindingKind.NOT_RUNNING)
+    assert (finding.nodes, finding.component) == (("gpu-2",), Component.GPU_DRIVER)
+    assert finding.message.startswith(
+        f"Driver {DRIVER} does not run: the image of its pod cannot be pulled (ImagePullBackOff)."
+    )
+    assert finding.next_step == "`seatrial doctor gpu-2` says why, and what to do."
+    assert kinds(unpulled()) == ["not-running"]
+
+
+@pytest.mark.parametrize("entry", [None, an_entry(gpu_driver=DRIVER)])
+def test_a_cluster_with_a_driver_that_does_not_run_is_not_as_wanted_and_counts_it_apart(entry: Any) -> None:
+    row = next(each for each in audited(unpulled(), entry).rows if each.component is Component.GPU_DRIVER)
+    assert (row.state, row.found, row.down_count) == (State.NOT_RUNNING, ((DRIVER, 2),), 1)
+
+
 def test_a_template_that_pods_do_not_follow_yet_is_pending_with_what_any_restart_will_bring() -> None:
     name = "nvidia-driver-daemonset"
     newer = "nvcr.io/nvidia/driver:580.126.09-ubuntu22.04"
@@ -310,7 +338,7 @@ def test_a_template_that_pods_do_not_follow_yet_is_pending_with_what_any_restart
     )
     finding = only(a_cluster(daemon_sets=(asked,), pods=owned), FindingKind.PENDING)
     assert finding.nodes == NAMES
-    assert f"DaemonSet {NAMESPACE}/{name} asks for {newer}, and its pods run {OPERANDS['nvidia-driver-ctr']}" in (
+    assert f"DaemonSet {NAMESPACE}/{name} asks for {newer}, and its pods have {OPERANDS['nvidia-driver-ctr']}" in (
         finding.message
     )
     assert "pending" not in kinds(a_cluster(daemon_sets=(replace(asked, name="another"),), pods=owned))

@@ -23,7 +23,7 @@ from seatrial.core.survey.audit.objects import (
 )
 from seatrial.core.survey.audit.observing import ONCE, PER_NODE
 from seatrial.core.survey.audit.of_operators import untold
-from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Seen
+from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, NotRunning, Seen
 from seatrial.core.survey.sources import KINDS, Gap, Source, Why
 from tests.core.knowledge import facts
 from tests.core.surveyed import (
@@ -113,9 +113,25 @@ def test_a_driver_whose_image_cannot_be_pulled_runs_nowhere() -> None:
     found = reading(
         a_cluster(a_node(loaded=Loaded(version=OLD, seen_at=STARTED_AT)), pods=(stuck,)), Component.GPU_DRIVER
     )
-    assert isinstance(found, NotObservable)
-    assert found.missing.startswith("a Ready pod: ")
-    assert found.missing.endswith(f"image {image} is not Ready (ImagePullBackOff)")
+    assert isinstance(found, NotRunning)
+    assert (found.brings, found.why) == (DRIVER, "the image of its pod cannot be pulled (ImagePullBackOff)")
+    assert found.evidence.endswith(f"container nvidia-driver-ctr, image {image}")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        ("", "its pod is not Ready"),
+        ("PodInitializing", "its pod is not Ready (PodInitializing)"),
+        ("CrashLoopBackOff", "a container of its pod keeps crashing (CrashLoopBackOff)"),
+    ],
+)
+def test_a_driver_whose_pod_is_not_ready_does_not_run_whatever_labels_and_slices_say(trouble: str, why: str) -> None:
+    stuck = a_pod("nvidia-driver-ctr", is_ready=False, trouble=trouble)
+    published = (SliceObject(node="gpu-1", drivers=(OLD,)),)
+    found = reading(a_cluster(a_node(), pods=(stuck,), slices=published), Component.GPU_DRIVER)
+    assert isinstance(found, NotRunning)
+    assert (found.brings, found.why) == (DRIVER, why)
 
 
 def test_beside_a_pod_that_never_became_ready_the_one_that_did_is_what_runs() -> None:

@@ -1096,6 +1096,12 @@ def test_a_node_that_got_the_new_driver_before_its_turn_is_told_and_one_that_had
     assert told(seen) == {"n2": HoldCode.LEAKED, "n3": HoldCode.LEAKED}
 
 
+def test_a_new_driver_that_came_before_its_turn_and_cannot_start_is_not_said_to_run() -> None:
+    driver = a_new_driver("n2", is_ready=False, ready_since=None, trouble="ImagePullBackOff")
+    seen = at(RolloutPhase.BAKING, canary(), a_well_node("n2", driver=driver), record=BAKING)
+    assert told(seen) == {"n2": HoldCode.DRIVER_NOT_READY}
+
+
 def test_a_note_of_ours_that_somebody_changed_is_told_of_whoever_waits_too() -> None:
     edited = replace(canary(), fault=RecordFault.EDITED, fault_text="cordon-required")
     garbled = replace(waiting("n2"), fault=RecordFault.UNREADABLE, fault_text="no JSON")

@@ -9,15 +9,16 @@ import pkgutil
 import types
 import typing
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import seatrial.core
 from seatrial.core.model.campaign import Mode
-from seatrial.core.model.seen.nodes import Maintenance
+from seatrial.core.model.seen.nodes import Loaded, Maintenance
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import DriverPod, DriverRevision
-from tests.builders import NEW, OLD, a_driver, a_gpu_pod, a_new_driver, a_node, a_pod
+from tests.builders import NEW, OLD, a_driver, a_gpu_pod, a_new_driver, a_node, a_pod, a_starting_driver
 
 
 def core_modules() -> list[types.ModuleType]:
@@ -135,6 +136,32 @@ def test_a_restart_is_enough_when_nothing_that_is_loaded_differs(
 ) -> None:
     wanted = DriverRevision(hash="new", version=NEW.version, digest=digest)
     assert a_node(driver=driver, wanted=wanted).facts.is_restart_enough is is_enough
+
+
+@pytest.mark.parametrize(
+    ("facts", "running", "standing"),
+    [
+        ({"driver": a_driver()}, OLD.version, OLD.version),
+        ({"driver": a_driver(version="")}, "", "unknown version"),
+        ({"driver": a_driver(version=""), "loaded": Loaded(version="550.1", seen_at=100.0)}, "550.1", "550.1"),
+        ({"driver": a_driver(), "loaded": Loaded(version="550.1", seen_at=100.0)}, "550.1", "550.1"),
+        ({"driver": a_driver(), "loaded": Loaded(version="550.1", seen_at=99.0)}, OLD.version, OLD.version),
+        ({"driver": a_driver(), "loaded": Loaded(version="550.1")}, OLD.version, OLD.version),
+        ({"driver": None, "loaded": Loaded(version="550.1")}, "", "no driver pod"),
+        ({"driver": a_starting_driver()}, "", f"{NEW.version} not running (starting)"),
+        ({"driver": a_starting_driver(), "is_ready": False}, "", f"{NEW.version} not running (node not Ready)"),
+        (
+            {"driver": a_starting_driver(trouble="ImagePullBackOff"), "loaded": Loaded(version="550.1", seen_at=900.0)},
+            "",
+            f"{NEW.version} not running (ImagePullBackOff)",
+        ),
+    ],
+)
+def test_a_driver_runs_where_its_pod_is_ready_in_the_version_that_was_seen_loaded_since(
+    facts: dict[str, Any], running: str, standing: str
+) -> None:
+    found = a_node(**facts).facts
+    assert (found.running_driver, found.driver_standing) == (running, standing)
 
 
 def test_a_restart_is_not_enough_for_a_revision_nobody_knows() -> None:

@@ -29,7 +29,9 @@ BROUGHT = {
     "gfd": ("gpu-feature-discovery", "gpu-feature-discovery"),
 }
 """What brings which component, by the operator's own names; what it brings is read from the objects it made."""
-NOT_OF_A_CLEAN_CLUSTER = {"drift", "mixed", "half-done", "leaked-driver", "pending", "foreign-cordon", "not-observable"}
+NOT_OF_A_CLEAN_CLUSTER = {
+    *("drift", "mixed", "not-running", "half-done", "leaked-driver", "pending", "foreign-cordon", "not-observable")
+}
 """What such an old stack is judged to be is another matter."""
 
 

@@ -27,7 +27,7 @@ from tests.core.surveyed import (
     found,
     pods_of,
 )
-from tests.core.test_audit_findings import OLD, with_driver
+from tests.core.test_audit_findings import OLD, unpulled, with_driver
 
 RULED: Final = frozenset(
     {FindingKind.INCOMPATIBLE, FindingKind.EXPIRED_SUPPORT, FindingKind.WARNED, FindingKind.UNPROVEN}
@@ -44,6 +44,7 @@ def cases() -> Iterator[AuditFinding]:
 
 def clusters() -> Iterator[Objects]:
     yield with_driver(DRIVER, OLD, DRIVER)
+    yield unpulled()
     yield a_cluster(a_node("gpu-1", nvidia_state="drain-required"))
     yield a_cluster(a_node("gpu-1", our_state="upgrade-failed"))
     yield a_cluster(a_node("gpu-1", loaded=Loaded(version=OLD, seen_at=STARTED_AT + 5)))

@@ -18,7 +18,7 @@ from seatrial.core.survey.audit.auditing import audit
 from seatrial.core.survey.audit.objects import Objects
 from seatrial.core.survey.audit.readings import NotObservable, Seen
 from seatrial.core.survey.sources import AUDITED, KINDS, Source, Why
-from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -30,6 +30,8 @@ pytestmark = pytest.mark.cluster
 
 PREFIX: Final = "audited"
 AGENT: Final = "test-auditing"
+PULLING: Final = "ImagePull"
+"""A part of both words that the kubelet has for it."""
 NOT_SERVED: Final = {
     Source.NIC_DEVICES,
     Source.CSVS,
@@ -126,3 +128,35 @@ def test_a_report_is_written_with_the_right_to_patch_one_configmap_and_no_other(
     refused = forked.run("audit", *where, "default/another")
     assert refused.returncode == ExitCode.ERROR
     assert "another" in refused.stderr
+
+
+def test_a_driver_whose_image_cannot_be_pulled_is_said_to_run_by_no_page(plane: ControlPlane, fleet: Fleet) -> None:
+    where = ("--kubeconfig", str(plane.kubeconfig), "-n", fleet.spec.namespace)
+    version, (broken, well) = fleet.spec.driver_version, fleet.nodes
+    controller_process.install(plane)  # status looks for rollouts
+    fleet.break_driver(broken, "image-pull")
+    fleet.delete_driver_pod(broken)
+    try:
+        waiting.wait_for(
+            lambda: PULLING in json.dumps(fleet.driver_pods().get(broken, {})),
+            what=f"the driver of {broken} not to be pulled",
+            timeout_seconds=30,
+        )
+        found = json.loads(forked.run("audit", *where, "-o", "json").stdout)
+        nodes = {each["name"]: each for each in found["nodes"]}
+        assert nodes[well]["versions"]["gpu_driver"] == version
+        assert "gpu_driver" not in nodes[broken]["versions"]
+        told = [each for each in found["findings"] if broken in each["nodes"] and each["component"] == "gpu_driver"]
+        assert [each["kind"] for each in told] == ["not-running"]
+        assert f"Driver {version} does not run: the image of its pod cannot be pulled" in told[0]["message"]
+        said = forked.run("doctor", broken, *where)
+        assert "image" in said.stdout
+        told = forked.run("status", *where).stdout.splitlines()
+        (drivers,) = [line for line in told if line.startswith("Drivers")]
+        assert f"{version} not running (" in drivers
+        said = forked.run("node", "get", broken, *where)
+        assert f"Driver    {version} not running (" in said.stdout
+        assert f"Loaded    {version} (an old label: no driver runs)" in said.stdout
+    finally:
+        fleet.mend(broken)
+        fleet.wait_ready()

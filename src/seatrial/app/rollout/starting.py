@@ -237,7 +237,7 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
     """What a rollout would do, in the order in which it would: about what, and what."""
     intent, members = outset.intent, outset.members
     campaign = intent.campaign
-    running = Counter(node.facts.driver.standing for node in members.values() if node.facts.driver is not None)
+    running = Counter(node.facts.driver_standing for node in members.values() if node.facts.driver is not None)
     now = ", ".join(f"{version} on {count}" for version, count in running.most_common()) or "no driver pod"
     step = campaign.by_hand if campaign is not None else None
     runs = f"drivers now {now}" if step is not None else f"now {now}"

@@ -33,8 +33,8 @@ def table(looked: Looked, *, is_wide: bool) -> str:
 def _row(each: Standing, looked: Looked, *, is_wide: bool) -> tuple[str, ...]:
     facts = looked.seen.nodes[each.node].node.facts
     plugin = f"{facts.dra.namespace}/{facts.dra.name}" if facts.dra is not None else NEVER
-    driver = facts.driver.version if facts.driver is not None else ""
-    more = (driver or NEVER, plugin, ", ".join(facts.published) or NEVER) if is_wide else ()
+    driver = facts.driver_standing if facts.driver is not None else NEVER
+    more = (driver, plugin, ", ".join(facts.published) or NEVER) if is_wide else ()
     return (each.node, each.stand.value, _time(each.since) or NEVER, *more, words.why(each), words.what_next(each))
 
 
@@ -59,7 +59,12 @@ def _node(each: Standing, looked: Looked) -> dict[str, Any]:
         "since": _time(each.since),
         "driver": None
         if driver is None
-        else {"pod": driver.name, "version": driver.version, "usableSince": _time(driver.loaded_at)},
+        else {
+            "pod": driver.name,
+            "version": driver.version,
+            "ready": driver.is_ready,
+            "usableSince": _time(driver.loaded_at),
+        },
         "plugin": None
         if plugin is None
         else {

@@ -204,7 +204,8 @@ def _details(answer: list[str], node: NodeSeen) -> Iterator[str]:
         yield f"Before    {_counts(record.before.resources)}"
     if facts.owner:
         yield f"Owner     NVIDIADriver {facts.owner}"
-    yield f"Loaded    {facts.loaded.version if facts.loaded else 'not observable (no feature discovery labels)'}"
+    old = "" if facts.driver is None or facts.driver.is_ready else " (an old label: no driver runs)"
+    yield f"Loaded    {facts.loaded.version + old if facts.loaded else 'not observable (no feature discovery labels)'}"
     if facts.validator is not None:
         yield f"Validator {facts.validator.name} ({'Ready' if facts.validator.is_ready else 'not Ready'})"
     if facts.dra is not None:

@@ -182,9 +182,7 @@ def _limits(limits: Limits) -> str:
 
 
 def _without_rollout(found: Look) -> Iterator[str]:
-    drivers = Counter(
-        node.facts.driver.standing if node.facts.driver else "no driver pod" for node in found.nodes.values()
-    )
+    drivers = Counter(node.facts.driver_standing for node in found.nodes.values())
     if not found.faults:
         yield "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)"
     texts = [f"{text} on {number_of(count, 'node')}" for text, count in sorted(drivers.items())]

@@ -219,11 +219,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
     """The facts of a node, and the answer."""
 
     facts, record = node.facts, node.record
-    driver = (
-        f"{facts.driver.version or 'unknown'} ({'Ready' if facts.driver.is_ready else 'not Ready'})"
-        if facts.driver
-        else "no driver pod"
-    )
+    is_running = facts.driver is not None and facts.driver.is_ready
     wanted = facts.wanted.version or "unknown" if facts.wanted else "unknown"
     cordon = (
         "no" if not facts.is_cordoned else "by seatrial" if record and record.is_cordon_ours else "by somebody else"
@@ -232,7 +228,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         f"Node      {node.name}",
         f"State     {record.phase.value if record else 'not recorded'}"
         + (f" for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}" if record else ""),
-        f"Driver    {driver}, wanted {wanted}",
+        f"Driver    {facts.driver_standing}{' (Ready)' if is_running else ''}, wanted {wanted}",
         f"Cordoned  {cordon}",
         *_kept_off(found, node),
         *(f"Problem   {_problem(each, found.at)}" for each in facts.problems),

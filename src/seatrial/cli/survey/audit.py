@@ -9,8 +9,8 @@ Nothing runs on a node, unless --nic-image sends a Job there that reads the firm
 Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is wrong, 11 when nothing is
 wrong but a rule warns, or something is not observable or unproven.
 
-Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
-pending, self-rolling, moving-channel, not-observable, expired-support, warned, unproven.
+Findings: drift, mixed, incompatible, not-running, half-done, leaked-driver, stale-label, stale-build, foreign-cordon,
+paused-pool, pending, self-rolling, moving-channel, not-observable, expired-support, warned, unproven.
 """
 
 # Tests: tests/cli/test_audit.py

@@ -34,6 +34,7 @@ _COMMAND: Final = re.compile(r"`([^`]+)`")
 _OUTCOMES: Final = {
     State.DRIFT: Outcome.FAILED,
     State.MIXED: Outcome.FAILED,
+    State.NOT_RUNNING: Outcome.FAILED,
     State.NOT_OBSERVABLE: Outcome.UNKNOWN,
 }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.terminal import columns
 from seatrial.core.survey.audit.auditing import Row, State
-from seatrial.core.survey.audit.readings import Absent, NotObservable, Seen
+from seatrial.core.survey.audit.readings import Absent, NotObservable, NotRunning, Seen
 from seatrial.core.survey.audit.settings import told
 from seatrial.core.text.moments import dated, moment
 from seatrial.core.text.names import a_few, number_of
@@ -66,6 +66,7 @@ def is_shown(row: Row) -> bool:
 
 def _found(row: Row) -> str:
     parts = [f"{text} ({count})" for text, count in row.found]
+    parts += [f"not running ({row.down_count})"] if row.down_count else []
     parts += [f"not there ({row.absent_count})"] if row.absent_count else []
     parts += [f"not observable ({row.unseen_count})"] if row.unseen_count else []
     return ", ".join(parts) or NOTHING
@@ -189,6 +190,7 @@ def _row_data(row: Row) -> dict[str, Any]:
         "state": row.state.value,
         "wanted": row.wanted or None,
         "found": [{"version": text, "nodeCount": count} for text, count in row.found],
+        "notRunningCount": row.down_count,
         "absentCount": row.absent_count,
         "notObservableCount": row.unseen_count,
         "readFrom": list(row.evidence),
@@ -218,6 +220,7 @@ def _node_data(node: NodeStack) -> dict[str, Any]:
         "osImage": subject.os_image,
         "cudaLevelOfDriver": subject.cuda_level or None,
         "versions": {part.value: each.text for part, each in readings if isinstance(each, Seen)},
+        "notRunning": {part.value: each.why for part, each in readings if isinstance(each, NotRunning)},
         "absent": [part.value for part, each in readings if isinstance(each, Absent)],
         "notObservable": [part.value for part, each in readings if isinstance(each, NotObservable)],
     }

@@ -30,7 +30,7 @@ from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import ahead, back_to, wants, way_back
 from seatrial.core.node.step import step_node
-from seatrial.core.node.writing import NOTHING, Orders, Step
+from seatrial.core.node.writing import NOTHING, Orders, Step, told
 
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases in which a node may not run the target before its turn."""
@@ -205,6 +205,8 @@ def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> St
     leaked = ahead(node.facts, target, before) if is_watched else ()
     if leaked:
         # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
+        if node.facts.driver is not None and not node.facts.driver.is_ready:
+            return Step(hold=hold(node.name, HoldCode.DRIVER_NOT_READY, told(node.facts)))
         return Step(hold=hold(node.name, HoldCode.LEAKED, version=", ".join(leaked)))
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
     if node.facts.is_in_sync and is_settled:

@@ -159,6 +159,28 @@ class NodeFacts:
         return self.is_driver_in_sync and not any(operand.is_old for operand in self.operands)
 
     @property
+    def running_driver(self) -> str:
+        """The driver version that runs: a Ready pod's, unless another was seen loaded since; empty for none known."""
+        driver, loaded = self.driver, self.loaded
+        if driver is None or not driver.is_ready:
+            return ""
+        looked_at, since = loaded.seen_at if loaded is not None else None, driver.loaded_at
+        if loaded is not None and looked_at is not None and since is not None and looked_at >= since:
+            return loaded.version
+        return driver.version
+
+    @property
+    def driver_standing(self) -> str:
+        """The driver that runs, for people, or why none does: `580.105.08 not running (ImagePullBackOff)`."""
+        driver = self.driver
+        if driver is None:
+            return "no driver pod"
+        if driver.is_ready:
+            return self.running_driver or "unknown version"
+        why = driver.trouble or ("starting" if self.is_ready else "node not Ready")
+        return f"{driver.version or 'unknown version'} not running ({why})"
+
+    @property
     def is_driver_in_sync(self) -> bool:
         """Whether the running driver pod is of the revision its DaemonSet wants."""
         return self.wanted is not None and self.driver is not None and self.driver.revision == self.wanted.hash

@@ -115,14 +115,6 @@ class DriverPod:
     symptoms: tuple[Symptom, ...] = ()
 
     @property
-    def standing(self) -> str:
-        """The version for people, which runs only where its pod is Ready: `580.105.08 not Ready (ImagePullBackOff)`."""
-        version = self.version or "unknown version"
-        if self.is_ready:
-            return version
-        return f"{version} not Ready{f' ({self.trouble})' if self.trouble else ''}"
-
-    @property
     def loaded_at(self) -> ApiInstant | None:
         """Since when the driver that runs now has been usable; None while it is not known to be."""
         if self.ready_since is None:

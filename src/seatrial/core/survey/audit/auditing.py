@@ -20,9 +20,10 @@ from seatrial.core.survey.audit.comparing import Wanted
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind, Weight
 from seatrial.core.survey.audit.objects import Objects
 from seatrial.core.survey.audit.observing import Observed, observe
-from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Seen
+from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, NotRunning, Seen
 
 _CONDITIONS: Final = (
+    conditions.not_running,
     conditions.half_done,
     conditions.leaked_drivers,
     conditions.stale_labels,
@@ -46,6 +47,8 @@ class State(StrEnum):
     """Several versions, each of which is the only one among nodes with the same GPU and system."""
     DRIFT = "drift"
     MIXED = "mixed"
+    NOT_RUNNING = "not running"
+    """Pods are there to bring it and are not Ready."""
     ABSENT = "not there"
     NOT_OBSERVABLE = "not observable"
 
@@ -60,6 +63,8 @@ class Row:
     """What the matrix names; empty where it does not, or there is none."""
     found: tuple[tuple[str, int], ...] = ()
     """Versions with the number of nodes that have them; once where the cluster has the component once."""
+    down_count: int = 0
+    """Nodes on which a pod is there to bring it, and is not Ready."""
     absent_count: int = 0
     unseen_count: int = 0
     evidence: tuple[str, ...] = ()
@@ -110,12 +115,13 @@ def _row(observed: Observed, part: Component, asked: Wanted | None, findings: Se
         state=_state(kinds, len(readings), shown, unseen, is_named=wanted is not None),
         wanted=wanted.text if wanted is not None else "",
         found=tuple(Counter(each.text for each in shown).most_common()),
+        down_count=sum(isinstance(each, NotRunning) for each in readings),
         absent_count=sum(isinstance(each, Absent) for each in readings),
         unseen_count=len(unseen),
         evidence=tuple(
             dict.fromkeys(
                 [
-                    *(each.evidence for each in shown),
+                    *(each.evidence for each in readings if isinstance(each, Seen | NotRunning)),
                     *(each.why for each in readings if isinstance(each, Absent)),
                     *(each.missing for each in unseen),
                 ]
@@ -132,6 +138,8 @@ def _state(
         return State.DRIFT
     if FindingKind.MIXED in kinds:
         return State.MIXED
+    if FindingKind.NOT_RUNNING in kinds:
+        return State.NOT_RUNNING
     if unseen or not count or FindingKind.NOT_OBSERVABLE in kinds:
         return State.NOT_OBSERVABLE
     if is_named:

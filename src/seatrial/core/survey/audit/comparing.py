@@ -21,7 +21,7 @@ from seatrial.core.compat.matrix import Component, Entry, Value
 from seatrial.core.compat.versions import SystemVersion
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.observing import ONCE, PER_NODE, Likeness, NodeStack, Observed
-from seatrial.core.survey.audit.readings import Absent, NotObservable, Reading, Seen
+from seatrial.core.survey.audit.readings import Absent, NotObservable, NotRunning, Reading, Seen
 from seatrial.core.text.names import a_few
 
 NOT_THERE: Final = "not there"
@@ -30,8 +30,8 @@ PLATFORM: Final = frozenset({Component.KERNEL, Component.OS, Component.KUBERNETE
 
 
 def is_as_wanted(wanted: Value, reading: Reading) -> bool | None:
-    """Whether it is what the matrix says; None where that cannot be told."""
-    if isinstance(reading, NotObservable) or wanted.version is None:
+    """Whether it is what the matrix says; None where that cannot be told, or none runs."""
+    if isinstance(reading, NotRunning | NotObservable) or wanted.version is None:
         return None
     return isinstance(reading, Seen) and all(_is_same(wanted, each) for each in reading.values)
 
@@ -130,6 +130,8 @@ def _found(reading: Reading) -> tuple[str, str]:
     match reading:
         case Seen(evidence=evidence, caution=caution):
             return reading.text, f"{evidence} ({caution})" if caution else evidence
+        case NotRunning(brings=brings, why=why):
+            return f"{brings}, which does not run", why
         case Absent(why=why):
             return NOT_THERE, why
         case NotObservable(missing=missing):
@@ -174,13 +176,13 @@ def _meaning(node: NodeStack) -> tuple[object, ...]:
 
 
 def _told(reading: Reading) -> object:
-    """What may be compared: a version by its meaning, or that there is none; what nobody knows is left out."""
+    """What may be compared: a version by its meaning, or that there is none; not what is unknown or does not run."""
     match reading:
         case Seen():
             return tuple(each.version for each in reading.values)
         case Absent():
             return NOT_THERE
-        case NotObservable():
+        case NotRunning() | NotObservable():
             return None
 
 

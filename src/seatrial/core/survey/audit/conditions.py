@@ -21,7 +21,7 @@ from seatrial.core.survey.audit import images, of_operands
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.objects import DaemonSetObject
 from seatrial.core.survey.audit.observing import NodeStack, Observed
-from seatrial.core.survey.audit.readings import Seen, seen
+from seatrial.core.survey.audit.readings import NotRunning, Seen, seen
 from seatrial.core.text.names import a_few
 
 _AT_REST: Final = frozenset({"", *(phase.value for phase in NOT_STARTED if phase is not None)})
@@ -30,9 +30,31 @@ NVIDIAS: Final = "NVIDIA's"
 _NOTHING: Final = Wish(target="", now=0.0)
 
 
+def not_running(observed: Observed) -> Iterator[AuditFinding]:
+    """Drivers whose pod is there and not Ready."""
+    found: dict[NotRunning, list[NodeStack]] = defaultdict(list)
+    for node in observed.nodes:
+        down = of_operands.not_running(node.around)
+        if down is not None:
+            found[down].append(node)
+    for down, nodes in found.items():
+        yield AuditFinding(
+            kind=FindingKind.NOT_RUNNING,
+            component=Component.GPU_DRIVER,
+            message=f"Driver {down.brings} does not run: {down.why}. What was loaded before it may be gone.",
+            evidence=(down.evidence,),
+            nodes=_names(nodes),
+            next_step=f"`seatrial doctor {quote(nodes[0].name)}` says why, and what to do.",
+        )
+
+
 def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
-    """Driver labels that may tell of a driver that is gone."""
-    nodes = [node for node in observed.nodes if of_operands.is_stale(node.around)]
+    """Driver labels that may tell of a driver that is gone; where none runs, that is said instead."""
+    nodes = [
+        node
+        for node in observed.nodes
+        if of_operands.is_stale(node.around) and of_operands.not_running(node.around) is None
+    ]
     if nodes:
         said = a_few(dict.fromkeys(node.around.node.loaded.version for node in nodes if node.around.node.loaded), 3)
         yield AuditFinding(
@@ -155,7 +177,7 @@ def pending(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.PENDING,
             component=images.component_of(name, image),
-            message=f"DaemonSet {owner.namespace}/{owner.name} asks for {asked}, and its pods run {image}: the next "
+            message=f"DaemonSet {owner.namespace}/{owner.name} asks for {asked}, and its pods have {image}: the next "
             "restart of such a pod, whatever the cause, brings the other one.",
             evidence=(f"DaemonSet {owner.namespace}/{owner.name} spec.template, container {name}", f"image of {name}"),
             nodes=_names(nodes),

@@ -32,6 +32,7 @@ class FindingKind(StrEnum):
     DRIFT = "drift"
     MIXED = "mixed"
     INCOMPATIBLE = "incompatible"
+    NOT_RUNNING = "not-running"
     HALF_DONE = "half-done"
     LEAKED_DRIVER = "leaked-driver"
     STALE_LABEL = "stale-label"
@@ -51,6 +52,7 @@ WEIGHTS: Final[Mapping[FindingKind, Weight]] = {
     FindingKind.DRIFT: Weight.DRIFT,
     FindingKind.MIXED: Weight.DRIFT,
     FindingKind.INCOMPATIBLE: Weight.WRONG,
+    FindingKind.NOT_RUNNING: Weight.WRONG,
     FindingKind.HALF_DONE: Weight.WRONG,
     FindingKind.LEAKED_DRIVER: Weight.WRONG,
     FindingKind.STALE_LABEL: Weight.WRONG,
@@ -70,13 +72,14 @@ MEANINGS: Final[Mapping[FindingKind, str]] = {
     FindingKind.DRIFT: "a component is not the version that the entry of the matrix names, or is not there",
     FindingKind.MIXED: "nodes with the same GPU and system run different versions",
     FindingKind.INCOMPATIBLE: "a rule says that these versions do not work together",
+    FindingKind.NOT_RUNNING: "a driver pod is there and not Ready, so its driver does not run",
     FindingKind.HALF_DONE: "a driver upgrade of the node has started and not ended, or has failed",
     FindingKind.LEAKED_DRIVER: "the driver that is loaded is not the one that the driver pod brings",
     FindingKind.STALE_LABEL: "the driver label is older than the driver, and the driver pod contradicts it",
     FindingKind.STALE_BUILD: "the network driver was built for another kernel than the node runs",
     FindingKind.FOREIGN_CORDON: "the node is cordoned, and not by an upgrade",
     FindingKind.PAUSED_POOL: "a MachineConfigPool is paused: its nodes get no new kernel, and no new certificates",
-    FindingKind.PENDING: "a DaemonSet asks for another image than its pods run: the change waits for their restart",
+    FindingKind.PENDING: "a DaemonSet asks for another image than its pods have: the change waits for their restart",
     FindingKind.SELF_ROLLING: "a driver's DaemonSet replaces its pods as soon as its template changes",
     FindingKind.MOVING_CHANNEL: "OLM upgrades an operator automatically, across major versions",
     FindingKind.NOT_OBSERVABLE: "the version that runs is unknown: a right or an object is missing",

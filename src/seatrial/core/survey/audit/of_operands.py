@@ -2,6 +2,7 @@
 
 Whom to believe about the driver:
 
+    a driver pod that is not Ready                                                           that none runs
     feature discovery's label, begun after the driver started, or agreeing with its pod      the driver that is loaded
     the driver pod's image                                                                   the driver it loads
     ResourceSlices                                                                           what the DRA plugin saw
@@ -22,10 +23,11 @@ from typing import Final, TypeAlias
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import NIC_FAMILIES
+from seatrial.core.model.troubles import Symptom, Trouble, classify
 from seatrial.core.survey.audit import images
 from seatrial.core.survey.audit.images import Digests
 from seatrial.core.survey.audit.objects import SYSFS, NicObject, NodeObject, Objects, PodObject, SliceObject
-from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Reading, Seen, seen, unread
+from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, NotRunning, Reading, Seen, seen, unread
 from seatrial.core.survey.sources import Gap, Source
 
 DRIVER_LABEL: Final = "Node label nvidia.com/cuda.driver-version.full"
@@ -85,6 +87,9 @@ def operand(around: Around, part: Component) -> Reading:
 
 def driver(around: Around) -> Reading:
     """The driver that is loaded, by the best witness there is."""
+    down = not_running(around)
+    if down is not None:
+        return down  # what labels and slices tell is from before this pod
     by_pod, by_slice, label = driver_of_pod(around), _published(around), around.node.loaded
     is_outdated = is_stale(around)
     if label is not None and not is_outdated:
@@ -105,6 +110,29 @@ def driver(around: Around) -> Reading:
         return by_pod
     missing = f"{DRIVER_LABEL}, a driver pod on the node, or a ResourceSlice of its GPUs"
     return NotObservable(cause=Cause.OBJECT, missing=missing)
+
+
+def not_running(around: Around) -> NotRunning | None:
+    """Why no driver runs although a pod is there to bring it; None where one is Ready, or there is no such pod."""
+    found = around.bringing(Component.GPU_DRIVER)
+    if not found or any(pod.is_ready for pod, *_ in found):
+        return None
+    pod, name, image = found[0]
+    place = f"Pod in {pod.namespace}, container {name}, image {image}"
+    reading = images.reading_of(Component.GPU_DRIVER, image, place, around.digests)
+    brings = reading.text if isinstance(reading, Seen) else image
+    return NotRunning(brings=brings, why=_why_down(pod.trouble), evidence=place)
+
+
+def _why_down(trouble: str) -> str:
+    """Why a pod is not Ready, from the kubelet's word for what its container waits for."""
+    match classify([Symptom(source="container", reason=trouble)]):
+        case Trouble.IMAGE_PULL:
+            return f"the image of its pod cannot be pulled ({trouble})"
+        case Trouble.CRASH_LOOP:
+            return f"a container of its pod keeps crashing ({trouble})"
+        case _:
+            return f"its pod is not Ready{f' ({trouble})' if trouble else ''}"
 
 
 def driver_of_pod(around: Around) -> Reading | None:

@@ -1,6 +1,7 @@
 """What is known of one component: a version and where it was read, that it is not there, or that nobody can say.
 
     Seen            a version, the object that shows it, and what to be careful about
+    NotRunning      a pod is there to bring it, and is not Ready
     Absent          the lists that would have it were read, and it is not in them
     NotObservable   nobody can say, and this right or this object is missing
 
@@ -47,6 +48,16 @@ class Absent:
     why: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRunning:
+    """A pod is there to bring it and is not Ready: its image may never have been pulled."""
+
+    brings: str
+    """The version that the pod is to bring; its image where that names none."""
+    why: str
+    evidence: str
+
+
 class Cause(StrEnum):
     """What keeps a component from being observed."""
 
@@ -68,7 +79,7 @@ class NotObservable:
     gaps: tuple[Gap, ...] = ()
 
 
-Reading: TypeAlias = Seen | Absent | NotObservable
+Reading: TypeAlias = Seen | NotRunning | Absent | NotObservable
 Readings: TypeAlias = Mapping[Component, Reading]
 
 
