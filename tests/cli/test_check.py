@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from seatrial.cli.main import main
+from tests.docs.terminal import on_terminal
 
 DATA = Path(__file__).parents[1] / "data"
 GOOD = """\
@@ -194,7 +196,47 @@ def test_a_matrix_with_errors_on_every_line_is_told_in_a_page(capsys: pytest.Cap
     findings = lines[: lines.index("")]
     assert all(line.startswith(f"{file}:") for line in findings)
     assert " fail " in findings[0]
-    assert max(len(line) - len(file) for line in findings) < 280
+    assert max(len(line) - len(file) for line in findings) < 300
+
+
+def test_one_cause_in_several_entries_is_one_line_that_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(DATA / "matrix-with-errors-configmap.yaml")
+    main(["check", *ON, file])
+    lines = capsys.readouterr().out.removeprefix(f"{file}:").split(f"\n{file}:")
+    (never,) = [line for line in lines if "GPU Operator v24.12.0 was never released" in line]
+    assert never.startswith("30:21: fail exists (canary_testing, next_planned at 49:21): ")
+    assert len([line for line in lines if "SR-IOV operator 4.18.0 does not belong on OpenShift 4.16" in line]) == 1
+    _, data = as_json(capsys, file)
+    told = [each for each in data["findings"] if "v24.12.0 was never released" in each["message"]]
+    assert [each["entry"] for each in told] == ["canary_testing", "next_planned"]  # scripts get each by itself
+    open_ = [each for each in data["findings"] if each["verdict"] != "ok"]
+    assert f"\n{len(open_)} findings of {len(lines) - 1} causes. " in lines[-1]
+
+
+def test_a_value_that_cannot_be_read_is_one_line_whatever_rules_need_it(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(DATA / "matrix-with-errors-configmap.yaml")
+    main(["check", *ON, file])
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{file}:48:15: ")]
+    assert " fail driver-kernel, openshift-kernel (next_planned): kernel '6.x TBD' is unreadable → Correct " in told
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_on_a_terminal_a_line_is_wrapped_and_nothing_of_it_is_lost(
+    columns: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, GOOD.replace('"12.4"', '"13.0"'))
+    main(["check", *ON])
+    piped = capsys.readouterr().out
+    shown, code = on_terminal(
+        [sys.executable, "-m", "seatrial", "check", *ON], columns=columns, environment={"NO_COLOR": "1"}
+    )
+    assert code == 8
+    assert shown.split() == piped.split()
+    lines = shown.splitlines()
+    assert max(map(len, lines)) < columns
+    assert lines[0].startswith("gpu-version-matrix.yaml:5:17: fail ")
+    is_narrow = columns < len(piped.splitlines()[0])
+    assert any(line.startswith("    → Take a driver of branch 580") for line in lines) is is_narrow
 
 
 def test_the_full_form_of_a_finding_says_why_and_names_its_source(

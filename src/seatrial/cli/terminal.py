@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
+from seatrial.cli import program
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -62,6 +64,22 @@ def counting() -> Iterator[Callable[[str, int], None]]:
     finally:
         if is_watched:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def size_of(stream: TextIO) -> os.terminal_size:
+    """How large a terminal is; as large as any was, where it does not say."""
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except OSError:
+        return os.terminal_size((80, 24))
+    return size if size.columns > 1 and size.lines > 1 else os.terminal_size((80, 24))
+
+
+def width_of(stream: TextIO) -> int:
+    """How wide a page may be on a stream; 0 where nobody reads it on a terminal, and nothing is wrapped."""
+    if not stream.isatty():
+        return 0
+    return program.room(stream, size_of(stream).columns - 1)
 
 
 def wrapped(text: str, width: int, *, first: str = "", then: str = "") -> list[str]:

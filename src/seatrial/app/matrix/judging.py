@@ -7,7 +7,7 @@ tests/app/matrix/test_judging.py, tests/cli/test_check.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,11 +19,13 @@ from seatrial.core.compat.findings import Finding, Verdict
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_yaml import Reading
     from seatrial.core.compat.facts import Facts
-    from seatrial.core.compat.matrix import Matrix, Note, Role
+    from seatrial.core.compat.matrix import Matrix, Note, Role, Span
     from seatrial.core.compat.rules.checking import MoreRules
 
 RULES_BESIDE: Final = "seatrial-rules.yaml"
 LAST_COMMIT: Final = "HEAD"
+UNREADABLE: Final = "version-unreadable"
+"""The reader's own word for a value that is no version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,16 @@ class CheckReport:
     """The user's files and bundles of facts that were laid over ours."""
     notes: tuple[Note, ...] = ()
     """Rules of the file in words, for people: nothing here has judged by them."""
+    unreadable: frozenset[Span] = frozenset()
+    """Where values stand that cannot be read: whichever rule fails there, correcting the value comes first."""
+
+    def by_cause(self, found: Iterable[Found]) -> tuple[tuple[Found, ...], ...]:
+        """Findings of one cause together, in the order of the first of each."""
+        groups: dict[object, list[Found]] = {}
+        for each in found:
+            unread = self.unreadable.intersection(each.finding.spans[:1])
+            groups.setdefault(unread or each.finding.cause, []).append(each)
+        return tuple(map(tuple, groups.values()))
 
     def count(self, verdict: Verdict, *, is_accepted: bool | None = None) -> int:
         """How many findings have this verdict."""
@@ -127,6 +139,7 @@ def report_of(
         found=(*whole, *judged),
         own=facts.own,
         notes=reading.matrix.notes if reading.matrix is not None else (),
+        unreadable=frozenset(span for each in reading.findings if each.rule == UNREADABLE for span in each.spans),
     )
 
 
@@ -160,9 +173,7 @@ def _both(told: dict[Role, list[Finding]], more: MoreRules | None) -> MoreRules:
 def _without_repeats(found: list[Finding], judged: list[Found]) -> list[Finding]:
     """An unreadable value is told by a rule that needs it: the reader's own word is only for the others."""
     told = {span for each in judged if each.finding.verdict is Verdict.FAIL for span in each.finding.spans}
-    return [
-        finding for finding in found if finding.rule != "version-unreadable" or not told.intersection(finding.spans)
-    ]
+    return [finding for finding in found if finding.rule != UNREADABLE or not told.intersection(finding.spans)]
 
 
 def _without_vain(judged: list[Found]) -> list[Found]:

@@ -85,8 +85,12 @@ def _print(report: CheckReport, args: argparse.Namespace) -> None:
         case "junit":
             print_data(paper.as_junit(report), end="")
         case _:
-            page = paper.as_table if args.full else paper.as_lines
-            print(page(report, is_coloured=terminal.has_colour(sys.stdout), shows_all=args.all), end="")
+            is_coloured = terminal.has_colour(sys.stdout)
+            if args.full:
+                print(paper.as_table(report, is_coloured=is_coloured, shows_all=args.all), end="")
+                return
+            width = terminal.width_of(sys.stdout)
+            print(paper.as_lines(report, is_coloured=is_coloured, shows_all=args.all, width=width), end="")
 
 
 def _day(text: str) -> date:

@@ -17,11 +17,14 @@ from seatrial.app.matrix.judging import CheckReport, Found
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.formats import Case, Outcome
+from seatrial.cli.terminal import wrapped
 from seatrial.core.compat.findings import BADNESS, Finding, Verdict
 from seatrial.core.compat.matrix import Note, Span
 from seatrial.core.compat.rules import RULES
+from seatrial.core.text.names import number_of
 
 WIDTH: Final = 110
+MARGIN: Final = "    "
 _COLOURS: Final = {Verdict.OK: "32", Verdict.WARN: "33", Verdict.UNKNOWN: "35", Verdict.FAIL: "31;1"}
 _LEVELS: Final = {Verdict.OK: "none", Verdict.WARN: "warning", Verdict.UNKNOWN: "warning", Verdict.FAIL: "error"}
 
@@ -36,20 +39,51 @@ def exit_code(report: CheckReport) -> ExitCode:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_lines(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
-    """A line for each finding, as compilers print them: place, rule, verdict, what, and what to do next."""
-    lines = [_line(each, is_coloured) for each in _shown(report, shows_all=shows_all)]
-    lines += [
-        f"{note.span}: note: {': '.join(part for part in (note.name, note.rule) if part)}" for note in report.notes
-    ]
-    hint = "Reasons and sources: `--full`; what a rule means: `--explain RULE`."
-    return "\n".join([*lines, *([""] if lines else []), summary(report), *([hint] if lines else [])]) + "\n"
+def as_lines(report: CheckReport, *, is_coloured: bool, shows_all: bool, width: int = 0) -> str:
+    """A line for each cause, as compilers print them: place, verdict, rule, what, and what to do next.
+
+    On a terminal that is too narrow for one, it is wrapped and what to do has a line of its own.
+    """
+    shown = _shown(report, shows_all=shows_all)
+    causes = report.by_cause(shown)
+    lines = [line for cause in causes for line in _lines_of(cause, width, is_coloured)]
+    for note in report.notes:
+        text = f"{note.span}: note: {': '.join(part for part in (note.name, note.rule) if part)}"
+        lines += wrapped(text, width, then=MARGIN)
+    end = wrapped(summary(report), width)
+    if lines:
+        many = f"{len(shown)} findings of {number_of(len(causes), 'cause')}. " if len(causes) < len(shown) else ""
+        hint = f"{many}Reasons and sources: `--full`; what a rule means: `--explain RULE`."
+        end = ["", *end, *wrapped(hint, width)]
+    return "\n".join([*lines, *end]) + "\n"
 
 
-def _line(found: Found, is_coloured: bool) -> str:
-    finding = found.finding
-    next_step = f" → {gist(finding.next_step)}" if finding.next_step and not finding.is_accepted else ""
-    return f"{_head(found, is_coloured)}: {gist(finding.message)}{next_step}"
+def _lines_of(cause: Sequence[Found], width: int, is_coloured: bool) -> list[str]:
+    """What has one cause, with every rule that says so and every entry that it is about."""
+    finding = cause[0].finding
+    place, verdict = _place(finding), finding.verdict.value
+    accepted = ", accepted" if finding.is_accepted else ""
+    rules = ", ".join(dict.fromkeys(each.finding.rule for each in cause))
+    what = f"{place}{verdict}{accepted} {rules}{_entries(cause)}: {gist(finding.message)}"
+    then = f"→ {gist(finding.next_step)}" if finding.next_step and not finding.is_accepted else ""
+    whole = f"{what} {then}".rstrip()
+    lines = [whole]
+    if width and len(whole) > width:
+        lines = [*wrapped(what, width, then=MARGIN), *(wrapped(then, width, first=MARGIN, then=MARGIN) if then else ())]
+    if is_coloured and lines[0].startswith(f"{place}{verdict}"):
+        lines[0] = place + _painted(finding.verdict) + lines[0].removeprefix(f"{place}{verdict}")
+    return lines
+
+
+def _entries(cause: Sequence[Found]) -> str:
+    """The entries that it is about: the place of the first is at the head of the line, the others' are here."""
+    named: dict[tuple[str, tuple[Span, ...]], str] = {}
+    for each in cause:
+        spans = each.finding.spans[:1]
+        at = f"at {spans[0].line}:{spans[0].column}" if named and spans else ""
+        named.setdefault((each.entry, spans), f"{each.entry} {at}".strip())
+    told = ", ".join(filter(None, named.values()))
+    return f" ({told})" if told else ""
 
 
 def gist(text: str) -> str:
@@ -81,13 +115,18 @@ def as_table(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
 
 def _head(found: Found, is_coloured: bool) -> str:
     finding = found.finding
-    verdict = (
-        f"\033[{_COLOURS[finding.verdict]}m{finding.verdict.value}\033[0m" if is_coloured else finding.verdict.value
-    )
+    verdict = _painted(finding.verdict) if is_coloured else finding.verdict.value
     accepted = ", accepted" if finding.is_accepted else ""
-    place = f"{finding.spans[0]}: " if finding.spans else ""
     about = f" ({found.entry})" if found.entry else ""
-    return f"{place}{verdict}{accepted} {finding.rule}{about}"
+    return f"{_place(finding)}{verdict}{accepted} {finding.rule}{about}"
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.spans[0]}: " if finding.spans else ""
+
+
+def _painted(verdict: Verdict) -> str:
+    return f"\033[{_COLOURS[verdict]}m{verdict.value}\033[0m"
 
 
 def _block(found: Found, is_coloured: bool) -> Iterator[str]:

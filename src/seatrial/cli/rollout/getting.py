@@ -120,7 +120,6 @@ def describe(args: argparse.Namespace) -> int:
     from seatrial.app import looking
     from seatrial.app.rollout import signing
     from seatrial.cli.show import ending, standing
-    from seatrial.cli.show import watch as rollout_watch
 
     cluster = cluster_options.cluster_of(args)
     meant = picking.meant(finished(picking.listed(cluster)), args.name)
@@ -131,7 +130,7 @@ def describe(args: argparse.Namespace) -> int:
         formats.print_document(standing.as_data(found) | {"object": meant.raw}, args.output)
     else:
         is_held = finished(signing.is_held(cluster)) if meant.spec.get("said") else False
-        print("\n".join(_page(found, meant, rollout_watch.width_of(sys.stdout), is_held=is_held)))
+        print("\n".join(_page(found, meant, terminal.width_of(sys.stdout), is_held=is_held)))
     return ending.exit_of(found)
 
 

@@ -58,7 +58,7 @@ def show(page: Page, output: str) -> int:
     elif output == formats.NAME:
         formats.print_names(page.kind, page.names)
     else:
-        print("\n".join(page.lines_in(watch.width_of(sys.stdout))), end="\n" if page.lines else "")
+        print("\n".join(page.lines_in(terminal.width_of(sys.stdout))), end="\n" if page.lines else "")
         for note in page.notes:
             print(note, file=sys.stderr)
     return page.code
@@ -120,7 +120,7 @@ class Screen:
         self._last, self._is_silent = page.key, False
 
     def _draw(self, page: Page, place: watch.InPlace) -> None:
-        size, ink = watch.size_of(sys.stdout), watch.ink_of(sys.stdout)
+        size, ink = terminal.size_of(sys.stdout), watch.ink_of(sys.stdout)
         width = program.room(sys.stdout, size.columns - 1)
         lines = [tree.cut(line, width, ink) for line in page.lines_in(width)]
         place.draw(tree.fits(lines, max(2, size.lines - 1), ink))

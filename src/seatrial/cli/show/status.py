@@ -14,7 +14,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from seatrial.cli import formats
+from seatrial.cli import formats, terminal
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -57,7 +57,7 @@ def show(found: Look, output: str) -> int:
         formats.print_names(formats.ROLLOUT, [found.sight.intent.rollout] if found.sight is not None else [])
     else:
         ink = rollout_watch.ink_of(sys.stdout)
-        width = rollout_watch.width_of(sys.stdout)
+        width = terminal.width_of(sys.stdout)
         named_max = None if output == formats.WIDE else standing.NAMED_MAX
         print("\n".join(standing.lines_of(found, named_max=named_max, ink=ink, width=width)))
     return ending.exit_of(found)

@@ -109,7 +109,7 @@ class InPlace:
         self._size: os.terminal_size | None = None
 
     def take(self, found: Look) -> None:
-        size = size_of(self._stream)
+        size = terminal.size_of(self._stream)
         ink = ink_of(self._stream)
         width = program.room(self._stream, size.columns - 1)
         lines = rollout_tree.fits(page_of(found, ink, width), max(2, size.lines - 1), ink)
@@ -119,7 +119,7 @@ class InPlace:
         """Go up to the first line, write each over the old one, and wipe what is left of it.
 
         After the window has changed nobody knows where that line is: lines that were whole may be two now."""
-        size = size_of(self._stream)
+        size = terminal.size_of(self._stream)
         is_other = self._size is not None and size != self._size
         self._size = size
         up = "\033[2J\033[H" if is_other else f"\033[{self._height}F" if self._height else ""
@@ -127,15 +127,6 @@ class InPlace:
         self._stream.write(f"\033[?25l{up}{text}\033[J\033[?25h")
         self._stream.flush()
         self._height = len(lines)
-
-
-def size_of(stream: TextIO) -> os.terminal_size:
-    """How large a terminal is; as large as any was, where it does not say."""
-    try:
-        size = os.get_terminal_size(stream.fileno())
-    except OSError:
-        return os.terminal_size((80, 24))
-    return size if size.columns > 1 and size.lines > 1 else os.terminal_size((80, 24))
 
 
 class Lines:
@@ -193,10 +184,3 @@ def page_of(found: Look, ink: Ink, width: int) -> list[str]:
         return [*rollout_tree.tree(picture, ink, width), *(["", *more] if more else [])]
     lines = standing.lines_of(found, named_max=standing.NAMED_MAX, ink=ink, width=width)
     return [rollout_tree.cut(line, width, ink) for line in lines]
-
-
-def width_of(stream: TextIO) -> int:
-    """How wide a page may be on a stream; 0 where nobody reads it on a terminal, and nothing is wrapped."""
-    if not stream.isatty():
-        return 0
-    return program.room(stream, size_of(stream).columns - 1)

@@ -52,6 +52,11 @@ class Finding:
     """The user's own files and bundles of facts that it rests on."""
     is_accepted: bool = False
 
+    @property
+    def cause(self) -> tuple[Verdict, bool, str, str]:
+        """What it says and advises: findings of other entries or rules that say the same are corrected together."""
+        return self.verdict, self.is_accepted, self.message, self.next_step
+
 
 def worst(findings: Iterable[Finding]) -> Verdict:
     """The worst verdict: fail, then unknown, then warn, then ok."""
