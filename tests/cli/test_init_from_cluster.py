@@ -60,6 +60,18 @@ def test_what_may_not_be_read_is_a_comment_that_names_the_right(serve: Serve, tm
     assert "    # gpu_operator: not observable: the right to list deployments.apps\n" in written(tmp_path / "m")
 
 
+def test_a_driver_that_runs_nowhere_is_a_comment_that_says_why(serve: Serve, tmp_path: Path) -> None:
+    cluster = audited.recorded("helm")
+    for pod in cluster["pods"]:
+        if pod["metadata"]["name"].startswith("nvidia-driver-daemonset"):
+            (told,) = pod["status"]["containerStatuses"]
+            told |= {"ready": False, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    assert main(["init", str(tmp_path), "--from-cluster", *serve(cluster)]) == ExitCode.OK
+    (line,) = [line for line in written(tmp_path).splitlines() if "gpu_driver" in line]
+    assert line.startswith("    # gpu_driver: not running: ")
+    assert line.endswith(": the image of its pod cannot be pulled (ImagePullBackOff)")
+
+
 def test_nothing_is_written_where_nobody_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "m"), "--from-cluster", "--kubeconfig", "/nowhere"]) != ExitCode.OK
     assert not (tmp_path / "m").exists()

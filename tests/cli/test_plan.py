@@ -100,6 +100,15 @@ def test_impact_adds_a_table_to_each_step_in_a_hundred_columns(here: Path, capsy
     assert max(map(len, lines)) <= 100
 
 
+def test_a_mark_that_no_row_has_is_not_explained(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = RUNS + '    cuda: "12.4"\n'
+    write(here, current=images, canary=changed(images, cuda="12.2"))
+    main(["plan", "--impact", *ON])
+    shown = capsys.readouterr().out
+    assert "Impact on workloads" in shown
+    assert "●" not in shown
+
+
 def test_without_impact_the_plan_reads_as_before(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
 

@@ -16,7 +16,7 @@ from typing import Final
 from seatrial.core.compat.matrix import COMPONENTS, Component
 from seatrial.core.survey.audit.comparing import groups_of
 from seatrial.core.survey.audit.observing import ONCE, UNKNOWN, NodeStack, Observed
-from seatrial.core.survey.audit.readings import Cause, NotObservable, Reading, Seen
+from seatrial.core.survey.audit.readings import Cause, NotObservable, NotRunning, Reading, Seen
 from seatrial.core.survey.audit.settings import told
 from seatrial.core.text.names import a_few, number_of
 
@@ -75,6 +75,9 @@ def _unseen(part: Component, readings: Sequence[Reading]) -> Iterator[str]:
     )
     if missing:
         yield f"{INDENT}# {part.value}: not observable: {a_few(missing, 2)}"
+    down = dict.fromkeys(f"{each.brings}: {each.why}" for each in readings if isinstance(each, NotRunning))
+    if down:
+        yield f"{INDENT}# {part.value}: not running: {a_few(down, 2)}"
 
 
 def _hardware(observed: Observed, nodes: Sequence[NodeStack]) -> Iterator[str]:
