@@ -90,6 +90,20 @@ def test_the_list_says_who_is_where_and_waits_for_what(call: Call) -> None:
     assert rows["n3"] == ["upgrade-done", "1", "min", "40", "s", "580.105.08", "580.105.08"]
 
 
+def test_the_list_has_the_version_that_is_loaded_and_says_where_none_runs(call: Call) -> None:
+    old, new = builders.OLD.version, builders.NEW.version
+    found = a_look(
+        builders.a_snapshot(
+            builders.a_well_node("n1", NodePhase.VALIDATION_REQUIRED, loaded=Loaded(version=old, seen_at=builders.NOW)),
+            builders.a_node("n2", NodePhase.POD_RESTART_REQUIRED, driver=builders.a_starting_driver("n2")),
+        )
+    )
+    _, text = call(found, "get", "-o", "table")
+    drivers = {line.split()[0]: line.split("   ")[3:] for line in text.splitlines()[1:3]}
+    assert old in drivers["n1"][0]
+    assert f"{new} (not Ready)" in drivers["n2"][0]
+
+
 def test_the_list_can_be_cut_to_a_state_or_to_those_who_wait(call: Call) -> None:
     _, done = call(some_nodes(), "get", "--state", "upgrade-done", "-o", "name")
     _, held = call(some_nodes(), "get", "--held", "-o", "name")

@@ -22,7 +22,7 @@ from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
 from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposure
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
-from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Summary, Told
 from seatrial.core.movers.mover import mover_of
 from seatrial.core.node.progress import Progress
@@ -74,6 +74,20 @@ def a_picture(phase: RolloutPhase, **changes: Any) -> Picture:
 
 def drawn(picture: Picture, ink: Ink = SIGNS, width: int = 0) -> str:
     return "\n".join(rollout_tree.tree(picture, ink, width))
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"loaded": Loaded(version=builders.OLD.version, seen_at=builders.NOW)}, f"runs {builders.OLD.version}"),
+        ({"driver": builders.a_starting_driver()}, f"driver {builders.NEW.version} is not Ready"),
+    ],
+)
+def test_a_canary_runs_what_is_loaded_and_nothing_while_its_driver_is_not_ready(
+    facts: dict[str, Any], told: str
+) -> None:
+    canary = builders.a_well_node("n1", NodePhase.VALIDATION_REQUIRED, **facts)
+    assert f"n1 validation-required, {told}," in drawn(a_picture(RolloutPhase.CANARY, nodes=(canary,)))
 
 
 def test_a_bake_that_somebody_watches_shows_what_was_seen() -> None:

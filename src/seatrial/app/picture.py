@@ -43,7 +43,7 @@ class NodeLine:
     standing: Progress
     state: str
     driver: str
-    """The version that its driver pod has; empty without a pod."""
+    """The version that runs; where none does, the one that its driver pod has. Empty without a pod."""
     is_driver_ready: bool
     since: Instant | None
     told: Told | None
@@ -172,7 +172,7 @@ def _line(node: NodeSeen, standing: Progress, told: Told | None) -> NodeLine:
         name=node.name,
         standing=standing,
         state=record.phase.value if record is not None else facts.nvidia_state or "not begun",
-        driver=facts.driver.version if facts.driver is not None else "",
+        driver=facts.running_driver or (facts.driver.version if facts.driver is not None else ""),
         is_driver_ready=facts.driver is not None and facts.driver.is_ready,
         since=record.entered_at if record is not None else None,
         told=told,

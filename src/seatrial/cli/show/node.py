@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seatrial.app.looking import Look
     from seatrial.cli.show.pages import Page
     from seatrial.core.holds import Hold
-    from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
 WAITING_IN_LINE = causes.QUEUEING - {HoldCode.SKIPPED}
@@ -160,15 +160,19 @@ def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_
             node.name,
             record.phase.value if record else facts.nvidia_state or "–",
             spans.span(found.at - record.entered_at) if record else "–",
-            f"{facts.driver.version or '?'}{'' if facts.driver.is_ready else ' (not Ready)'}"
-            if facts.driver
-            else "no pod",
+            _driver(facts),
             (facts.wanted.version or "?") if facts.wanted else "?",
             *((*more, facts.owner or "–") if is_wide else ()),
             held.code.value + _left(held, found.at) if held else "",
         )
         table.append(row)
     return terminal.columns(table).split("\n")
+
+
+def _driver(facts: NodeFacts) -> str:
+    if facts.driver is None:
+        return "no pod"
+    return (facts.running_driver or "?") if facts.driver.is_ready else f"{facts.driver.version or '?'} (not Ready)"
 
 
 def _left(held: Hold, now: float) -> str:
