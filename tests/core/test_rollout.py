@@ -559,7 +559,7 @@ def test_a_round_that_fails_is_the_end_of_the_way_forward() -> None:
 
 def test_a_round_under_way_is_waited_for() -> None:
     course = course_of(at(RolloutPhase.BAKING, record=BAKING | {"round": 2, "round_at": 950.0, "gates": ()}))
-    assert codes(course) == [HoldCode.GATES_RUNNING]
+    assert codes(course) == [HoldCode.BAKING, HoldCode.GATES_RUNNING]
 
 
 def test_a_pause_is_no_evidence() -> None:
