@@ -19,8 +19,6 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes, explain
 
-TURN: Final = frozenset({HoldCode.NOT_ITS_TURN, HoldCode.CANARY_CLOSED})
-"""Holds of nodes that wait for the rollout as a whole."""
 PROMISES: Final = frozenset(
     {
         HoldCode.PARALLEL_LIMIT,
@@ -68,7 +66,7 @@ def inherited(told: T, blocker: Told | None) -> T:
 
 
 def _keeps(blocker: str, code: str) -> bool:
-    if code in TURN:
+    if code in causes.TURN:
         return True
     if code == HoldCode.MOVED_BY_NVIDIA:
         return blocker in NVIDIAS

@@ -173,9 +173,9 @@ def _codes(record: RolloutRecord) -> list[str]:
 
 
 def _roots(record: RolloutRecord) -> list[str]:
-    """The same without what is no reason of a campaign: in the moment between two phases only queued nodes wait."""
+    """The same without what is no reason of a campaign: in the moment between two phases only its nodes wait for it."""
     codes = _codes(record)
-    return [code for code in codes if code != HoldCode.NOT_ITS_TURN or record.campaign is None]
+    return [code for code in codes if code not in causes.TURN or record.campaign is None]
 
 
 def _cause(record: RolloutRecord, codes: Collection[str]) -> Told | None:
