@@ -1082,12 +1082,16 @@ def told(seen: Snapshot, intent: Intent | None = None) -> dict[str, HoldCode]:
     return {held.subject: held.code for held in found if held.subject != "spring"}
 
 
-def test_a_node_waits_for_its_turn_and_says_so_where_it_has_something_to_wait_for() -> None:
+def test_a_node_waits_for_its_turn_and_says_so_whether_or_not_its_daemon_set_has_the_target_yet() -> None:
     nodes = (canary(), waiting("n2"), an_old_node("n3"), an_old_node("n4", NodePhase.UPGRADE_REQUIRED))
-    assert told(at(RolloutPhase.BAKING, *nodes, record=BAKING)) == {
-        "n2": HoldCode.NOT_ITS_TURN,
-        "n4": HoldCode.NOT_ITS_TURN,
-    }
+    queued = dict.fromkeys(("n2", "n3", "n4"), HoldCode.NOT_ITS_TURN)
+    assert told(at(RolloutPhase.BAKING, *nodes, record=BAKING)) == queued
+    assert told(at(RolloutPhase.DONE, canary(), an_old_node("n3"), record=BAKING)) == {}
+
+
+def test_before_the_canary_is_approved_every_node_says_what_it_waits_for() -> None:
+    decision = decide(proposed(), careful(manual=(Point.CANARY,)), NOW)
+    assert {held.subject for held in decision.holds if held.code is HoldCode.NOT_ITS_TURN} == {"n1", "n2"}
 
 
 def test_a_node_that_got_the_new_driver_before_its_turn_is_told_and_one_that_had_its_turn_is_not() -> None:
@@ -1113,7 +1117,7 @@ def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
         an_old_node("n4"),
     )
     seen = at(RolloutPhase.GATING, *nodes, record=GATING | DELEGATED, operator=NVIDIA_FORWARD)
-    assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED}
+    assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED, "n4": HoldCode.NOT_ITS_TURN}
 
 
 @pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.WAVING])

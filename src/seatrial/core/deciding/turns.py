@@ -28,12 +28,14 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misaimed, is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import ahead, back_to, wants, way_back
+from seatrial.core.node.progress import Progress, ahead, back_to, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
 
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases in which a node may not run the target before its turn."""
+BEFORE_ITS_TURN: Final = frozenset({*LEAKING, RolloutPhase.PROPOSED, RolloutPhase.PAUSED})
+"""Phases in which a node may wait for the target to be published where it takes its driver from."""
 
 
 def steps(
@@ -207,11 +209,19 @@ def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> St
         # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
         return Step(hold=hold(node.name, HoldCode.LEAKED, version=", ".join(leaked)))
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
-    if node.facts.is_in_sync and is_settled:
+    if node.facts.is_in_sync and is_settled and not _is_to_come(node, course, target):
         return NOTHING
     if course.record.phase is RolloutPhase.REVERTED:
         return Step(hold=hold(node.name, HoldCode.UNDONE))  # also one that a person kept out, and lets in too late
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
+
+
+def _is_to_come(node: NodeSeen, course: Course, target: str) -> bool:
+    """Whether a node runs what its DaemonSet says, and will not any more once the campaign has published the target."""
+    is_drivers = course.mover.moves_drivers and node.facts.driver is not None
+    if course.record.phase not in BEFORE_ITS_TURN or not is_drivers:
+        return False
+    return course.mover.progress(node, target) is Progress.AWAY
 
 
 def _busy(node: NodeSeen, busy: Mapping[str, Instant | None], orders: Orders) -> Step | None:
