@@ -1204,3 +1204,19 @@ def test_every_phase_is_in_the_table_and_only_the_end_is_final() -> None:
 def test_whatever_is_asked_to_go_first_is_asked_by_name() -> None:
     record = course_of(proposed(), careful(canary=Canary(nodes=("n2",)), bake=Bake(seconds=0))).record
     assert record.canaries == ("n2",)
+
+
+NOT_FOR_THIS_KERNEL = Symptom(source="container", reason="Error", message="Could not resolve Linux kernel version")
+
+
+@pytest.mark.parametrize("phase", [NodePhase.POD_RESTART_REQUIRED, NodePhase.UPGRADE_FAILED])
+def test_on_the_way_back_no_other_driver_is_advised_since_the_old_one_is_wanted(phase: NodePhase) -> None:
+    driver = a_starting_driver(revision="old", version=OLD.version, symptoms=(NOT_FOR_THIS_KERNEL,))
+    old_pod = driver.uid if phase is NodePhase.UPGRADE_FAILED else "before"
+    record = {"attempt": 1, "old_pod": old_pod, "trouble": "module-load", "failed_revision": "old"}
+    node = an_old_node("n2", phase, is_cordon_ours=True, driver=driver, record=record)
+    back = decide(reverting(an_old_node(), node, admitted=a_ledger("n2")), careful(), NOW)
+    (held,) = [each for each in back.holds if each.subject == "n2"]
+    step = explain.next_step(held)
+    assert f"Choose no other driver: {OLD.version} is wanted here again, and n2 ran it before" in step
+    assert "choose a driver" not in step

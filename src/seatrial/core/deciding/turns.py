@@ -6,6 +6,7 @@ Law of this file: it chooses between steps that others work out, and makes none 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions.action import is_disruptive
@@ -28,7 +29,7 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misaimed, is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import Progress, ahead, back_to, wants, way_back
+from seatrial.core.node.progress import Progress, ahead, back_to, parts_of, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
 
@@ -50,6 +51,7 @@ def steps(
     """The step of every node; none for those whom the course itself writes to."""
     busy = marked(course)
     is_leaving = leaving.is_leaving(seen, orders.intent)
+    is_back = letting_in.is_going_back(course.record)
     visits = neighbours.Visits.of(seen, orders.intent, is_frozen=stop is not None and stop.code in FREEZING)
 
     def choose(node: NodeSeen) -> Chosen:
@@ -62,6 +64,9 @@ def steps(
         else:
             chosen = _step(node, orders, seen, stop, course, now)
         step, own = chosen = neighbours.beside(chosen, node, seen, visits, now)
+        if is_back and step.hold is not None and _is_diagnosed(step.hold):
+            held = _going_back(step.hold, before_of(node, seen, orders.intent.target.published))
+            chosen = step, own = replace(step, hold=held), own
         if is_disturbing(step) and (undisturbed := why_undisturbed(node)) is not None:
             return Step(hold=undisturbed), own
         # What was heard changes with every pass, and is no part of what is remembered: who would act is asked anew.
@@ -214,6 +219,17 @@ def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> St
     if course.record.phase is RolloutPhase.REVERTED:
         return Step(hold=hold(node.name, HoldCode.UNDONE))  # also one that a person kept out, and lets in too late
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
+
+
+def _is_diagnosed(held: Hold) -> bool:
+    """Whether the trouble of its driver was recognised."""
+    return any(key == "diagnosis" for key, _ in held.params)
+
+
+def _going_back(held: Hold, version: str) -> Hold:
+    """The same on the way back: what helps there brings the old version, and is not to choose another."""
+    driver, _ = parts_of(version)
+    return replace(held, params=tuple(sorted((*held.params, ("back", driver or "the old driver")))))
 
 
 def _is_to_come(node: NodeSeen, course: Course, target: str) -> bool:
