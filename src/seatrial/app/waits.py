@@ -181,7 +181,22 @@ def answers(waits: Waits, decision: Decision, name: str) -> tuple[Answer, ...]:
         return written
     held = [each for each in decision.holds if each.subject == name]
     told = worked_out_of(waits, decision, *held)
+    queued = queued_of(waits, told, name)
+    if queued is not None:
+        return (Answer(told=queued, count=queued.count, is_written=True),)
     return tuple(Answer(told=each, count=_count(known, each.code, name)) for each in told)
+
+
+def queued_of(waits: Waits, told: Iterable[Told], name: str) -> Waiting | None:
+    """That the controller has a node wait for its turn, where the rollout waits for what may not be seen from here.
+
+    Worked out here, such a node may start; the words for its turn are those of any other node.
+    """
+    is_seen = blocker_of(waits.rollout) is None or any(each.code not in causes.QUEUEING for each in told)
+    if is_seen or not waits.has_nodes_written:
+        return None
+    group = next((each for each in waits.nodes if each.code == HoldCode.NOT_ITS_TURN), None)
+    return group if group is not None and _may_be_of(group, name) else None
 
 
 def worked_out_of(waits: Waits, decision: Decision, *held: Hold) -> tuple[Told, ...]:
@@ -198,8 +213,13 @@ def worked_out_of(waits: Waits, decision: Decision, *held: Hold) -> tuple[Told, 
 
 def _count(known: Iterable[Waiting], code: str, name: str) -> int:
     """Of how many nodes the controller says the same, where this may be one of them."""
-    alike = (each for each in known if each.code == code and (name in each.nodes or each.count > len(each.nodes)))
+    alike = (each for each in known if each.code == code and _may_be_of(each, name))
     return next((each.count for each in alike), 0)
+
+
+def _may_be_of(group: Waiting, name: str) -> bool:
+    """Whether a node is one of those that the controller says this of, or may be."""
+    return name in group.nodes or group.count > len(group.nodes)
 
 
 def of_node(waits: Waits, name: str) -> Told | None:

@@ -82,7 +82,13 @@ def holds_of(found: Look) -> dict[str, Told]:
         return {}
     decision = waits.worked_out(found.sight, found.at)
     holds = reversed(decision.holds)
-    return {held.subject: told for held in holds for told in waits.worked_out_of(waiting, decision, held)}
+    told: dict[str, Told] = {
+        held.subject: each for held in holds for each in waits.worked_out_of(waiting, decision, held)
+    }
+    queued = {
+        name: waits.queued_of(waiting, [told[name]] if name in told else (), name) for name in found.sight.seen.nodes
+    }
+    return told | {name: each for name, each in queued.items() if each is not None}
 
 
 def cordoned_by(node: NodeSeen) -> str:
