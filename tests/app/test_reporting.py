@@ -90,7 +90,9 @@ def test_what_was_waited_for_is_added_up(good: Reported) -> None:
     waits = {each["why"].partition(":")[0]: each for each in good.data()["waits"]}
     baked = waits["the canary bakes"]
     assert baked["isOver"]
-    assert baked["times"] > 40
+    assert baked["times"] == 1, "rounds of gates are asked meanwhile, and do not interrupt it"
+    rounds = waits["waiting for gates"]
+    assert rounds["times"] > 40
     assert 40 * 3600 < baked["seconds"] < 48.1 * 3600
     assert good.data(has_journal=False)["waits"] == []
 
@@ -177,8 +179,8 @@ def test_one_that_runs_still_lasts_until_now(tmp_path: Path) -> None:
     assert (data["phase"], data["ended"], data["isOver"]) == ("Baking", None, False)
     assert not data["timeline"]["phases"][-1]["isOver"]
     assert data["timeline"]["to"] == data["at"]
-    (wait,) = data["waits"]
-    assert not wait["isOver"]
+    assert data["waits"]
+    assert not any(wait["isOver"] for wait in data["waits"])
 
 
 def test_where_nvidia_moves_the_nodes_nobody_counts_what_it_costs(tmp_path: Path) -> None:

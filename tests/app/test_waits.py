@@ -10,7 +10,7 @@ import pytest
 from seatrial.adapters.kube.reading.leader import Leader
 from seatrial.app import looking, picture, waits
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import tree, why
+from seatrial.cli.show import node_data, tree, why
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
@@ -234,3 +234,15 @@ def test_a_campaign_says_that_a_promise_is_about_to_be_broken() -> None:
     )
     assert "Answer    spring: it was about to break let_in. Report it." in why.describe_rollout(found)
     assert "Answer    n2: it was about to break let_in. Report it." in answer(found, "n2")
+
+
+def test_a_queued_node_whose_rollout_waits_for_what_is_not_seen_from_here_gets_the_controllers_word() -> None:
+    told = Told(code="matrix-changed", why="the matrix now says 575.57.08", next_step="Put it back.")
+    turn = "its turn has not come yet: the rollout is at Waving; the rollout waits (matrix-changed)"
+    queued = Waiting(code="not-its-turn", why=turn, next_step=told.next_step, nodes=("n2", "n3"), count=2)
+    summary = Summary(state="waiting", holds=(("not-its-turn", 2),), told=(told,), waiting=(queued,))
+    found = a_campaign(RolloutPhase.WAVING, has_source=True, summary=summary)
+    lines = why.describe(found, found.nodes["n3"])
+    assert f"Answer    n3: {turn}. Put it back." in lines
+    assert not [line for line in lines if line.startswith("Next")], "here the matrix is taken to stand"
+    assert node_data.holds_of(found)["n3"].code == "not-its-turn"

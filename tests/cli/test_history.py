@@ -82,3 +82,12 @@ def test_what_people_wrote_cannot_act_on_the_terminal() -> None:
     cells = [cell for row in history.table([loud]) for cell in row]
     assert all(cell.isprintable() for cell in cells)
     assert "gate smoke failed \ufffdon n1" in cells
+
+
+def test_a_name_that_nothing_checks_is_explained_below_the_table() -> None:
+    spoken = a_rollout("a", "2026-03-01T00:00:00Z", ("Canary", "2026-03-01T00:00:01Z", ""))
+    spoken.raw["spec"]["said"] = [{"what": "approved waves", "by": "alice", "at": "2026-03-01T00:01:00Z"}]
+    *table, last = history.drawn([*history.table([spoken], is_held=False)])
+    assert "alice (claimed) approved waves" in table[-1]
+    assert last == "(claimed): it was signed with that name, and no policy of the cluster checks who signs."
+    assert "(claimed)" not in "".join(history.drawn([*history.table([spoken], is_held=True)]))

@@ -15,6 +15,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.show.report import report
 from seatrial.core.model.campaign import Spoken
+from seatrial.core.words.accounts import CLAIMED_MEANS
 from seatrial.sim.outside import GateFate
 from tests.builders import NEW, OLD
 from tests.cli.served import serving
@@ -84,7 +85,7 @@ def test_the_terminal_says_what_a_commit_without_an_address_says(tmp_path: Path)
         f"Done: 20 of 20 nodes run {NEW.version}.",
         "It began on 2026-03-01 at 10:00 UTC and reached Done 2 d 1 h later.",
         "gpu-03 passed rdma and smoke-train and was healthy on it for 48.1 hours.",
-        "alice (claimed) approved waves.",
+        f"alice (claimed) approved waves. {CLAIMED_MEANS}",
         "It kept nodes out of service for 13.4 GPU-hours.",
     ]
 

@@ -18,6 +18,7 @@ import pytest
 from seatrial.cli.show.report import page, style, timeline
 from seatrial.cli.show.report.timeline import FRAMES, LETTER, NARROW, WIDE
 from seatrial.core.model.campaign import Bake, Spoken
+from seatrial.core.words.accounts import CLAIMED_MEANS
 from seatrial.sim.outside import GateFate
 from tests.builders import NEW, an_intent
 from tests.reported import BROKEN, STARTED_AT, careful, played
@@ -160,7 +161,7 @@ def test_how_it_stands_is_said_in_one_sentence_with_what_its_exit_code_means(
 def test_who_said_yes_is_on_the_page(documents: dict[str, dict[str, Any]]) -> None:
     text = page.page(documents["good"])
     assert "alice@example.com (claimed)" in text
-    assert "A name that is claimed is one that no policy holds people to." in text
+    assert CLAIMED_MEANS in text
     assert "Nobody has approved, paused or undone anything." in page.page(documents["plain"])
 
 

@@ -286,6 +286,8 @@ def test_who_said_what_is_kept_and_told_and_without_the_policy_as_claimed(run: R
     (name,) = {each["by"] for each in said}
     page = run("rollout", "describe", "spring").out
     assert f"   {name} (claimed) approved waves" in page
+    for each in (page, run("rollout", "history", "spring").out):
+        assert "(claimed): it was signed with that name, and no policy of the cluster checks who signs." in each
 
 
 def test_approvals_add_up(run: Run, plane: ControlPlane) -> None:

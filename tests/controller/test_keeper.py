@@ -19,9 +19,10 @@ from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading.git_places import identity_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.controller.forges import NO_FORGES, Forges
-from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
+from seatrial.controller.keeper import GitSettings, Keeper, folder_of
 from seatrial.core.actions.at_home import CloseRequest
 from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.core.model.seen.requests import Request

@@ -36,7 +36,7 @@ def test_a_rollout_is_told_from_its_beginning_to_those_who_said_yes() -> None:
         "It began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later.",
         f"22 of 24 nodes run {NEW.version}, 1 failed and 1 was left out.",
         "node-3 passed rdma and smoke-train and was healthy on it for 48 hours.",
-        "alice (claimed) approved waves and somebody paused it.",
+        f"alice (claimed) approved waves and somebody paused it. {accounts.CLAIMED_MEANS}",
     )
 
 
@@ -134,7 +134,7 @@ def test_without_an_address_it_carries_a_summary(act: Promote | RevertCommits) -
     assert body.endswith(
         "\n\nIt began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later. "
         f"22 of 24 nodes run {NEW.version}, 1 failed and 1 was left out. "
-        "alice (claimed) approved waves and somebody paused it."
+        f"alice (claimed) approved waves and somebody paused it. {accounts.CLAIMED_MEANS}"
     )
 
 

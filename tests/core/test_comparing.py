@@ -259,7 +259,10 @@ def test_a_round_is_over_when_the_controls_are_and_is_added_in_the_write_that_en
     record = settled(baking())
     told = (measured("n1", 5, 51.0), *(measured(f"n{number}", 5, 50.0 + number) for number in (2, 3, 4)))
     waiting = in_round(record, *told, measured("n5", 5, verdict=GateVerdict.PENDING, figures=()))
-    assert (waiting.record, [held.code for held in waiting.holds]) == (record, [HoldCode.GATES_RUNNING])
+    assert (waiting.record, [held.code for held in waiting.holds]) == (
+        record,
+        [HoldCode.BAKING, HoldCode.GATES_RUNNING],
+    )
     ended = in_round(record, *told, measured("n5", 5, 55.0)).record
     (comparison,) = compared_of(ended).comparisons
     assert (comparison.round, comparison.of("n1")[0].paired.moments.count) == (5, 1)

@@ -79,8 +79,8 @@ def test_a_paused_campaign_is_paused_whatever_else_it_waits_for() -> None:
 
 
 def test_a_hold_of_another_release_is_told_last() -> None:
-    record = a_record(RolloutPhase.BAKING, holds={"a-new-one": 1, "not-its-turn": 2})
-    assert told(record)["Progressing"] == ("True", "NotItsTurn")
+    record = a_record(RolloutPhase.BAKING, holds={"a-new-one": 1, "parallel-limit": 2})
+    assert told(record)["Progressing"] == ("True", "ParallelLimit")
 
 
 @pytest.mark.parametrize(

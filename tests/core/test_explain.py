@@ -853,7 +853,7 @@ def test_a_recognised_trouble_is_told_with_its_own_cause_and_cure() -> None:
     driver = a_starting_driver(symptoms=(Symptom(source="container", reason="Error", message=IN_USE),))
     seen = admitted(NodePhase.POD_RESTART_REQUIRED, driver=driver)
     held = decide(seen, ALONE, NOW).holds[0]
-    assert why(held).startswith("driver pod driver-n1 is starting; something on n1 still uses the old driver")
+    assert why(held).startswith("driver pod driver-n1 is starting; something on n1 still uses the driver")
     assert IN_USE in why(held)
     assert next_step(held).startswith("Find the holder with `kubectl get pods")
     assert is_finished(sentence(held, NOW)), sentence(held, NOW)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from seatrial.core.campaign.outlook import Outlook, outlook
+from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Growth, Point, RolloutPhase, Turn, Waves
 from seatrial.core.model.policy import Share
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.movers.view import View
 from tests.builders import (
     NOW,
     a_campaign,
     a_campaign_record,
     a_done_node,
+    a_node,
     a_snapshot,
     a_view,
     an_intent,
@@ -93,9 +97,41 @@ def test_what_nobody_can_know_makes_it_a_floor(changes: dict[str, Any], is_floor
     assert found.is_floor is is_floor
 
 
-def test_a_pause_foresees_what_it_interrupted() -> None:
+def test_how_long_a_pause_lasts_is_unknown() -> None:
     paused = view(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING, "baked_seconds": 47 * HOUR})
-    assert outlook(paused) == Outlook(seconds=HOUR, is_floor=True, rests_on="what is left of the bake")
+    assert outlook(paused) == Outlook(seconds=None, rests_on="the rollout is paused")
+
+
+BAKES = {"baked_seconds": 47 * HOUR}
+
+
+def a_wait(code: HoldCode, *nodes: str) -> Waiting:
+    return Waiting(code=code, why="it waits", next_step="Do it.", nodes=nodes, count=len(nodes))
+
+
+def test_while_the_rollout_waits_for_a_person_the_time_is_unknown_and_says_for_what() -> None:
+    approval = Told(code=HoldCode.APPROVAL_PENDING, why="it waits", next_step="Approve.")
+    found = outlook(view(RolloutPhase.BAKING, record=BAKES), [approval])
+    assert found == Outlook(seconds=None, rests_on="the rollout waits: approval-pending")
+    going = Told(code=HoldCode.GATES_RUNNING, why="gates run", next_step="Wait.")
+    assert outlook(view(RolloutPhase.BAKING, record=BAKES), [going]) == outlook(view(RolloutPhase.BAKING, record=BAKES))
+
+
+def test_while_a_node_has_failed_the_time_is_unknown_also_where_as_many_may_fail() -> None:
+    waving = (*PROVED, Turn(phase=RolloutPhase.WAVING, at=900.0))
+    before = view(RolloutPhase.WAVING, record={"history": waving}, done=2, now=1000.0)
+    failed = a_node("n4", NodePhase.UPGRADE_FAILED, record={"reason": "driver-timeout", "failed_revision": "new"})
+    seen = replace(before.seen, nodes={**before.seen.nodes, "n4": failed})
+    assert outlook(replace(before, seen=seen)) == Outlook(seconds=None, rests_on="n4 has failed")
+
+
+def test_while_a_node_is_held_by_what_only_a_person_ends_the_time_is_unknown() -> None:
+    waving = (*PROVED, Turn(phase=RolloutPhase.WAVING, at=900.0))
+    moving = view(RolloutPhase.WAVING, record={"history": waving}, done=2, now=1000.0)
+    held = outlook(moving, nodes=[a_wait(HoldCode.POD_WITHOUT_CONTROLLER, "n4", "n5")])
+    assert held == Outlook(seconds=None, rests_on="n4, n5 are held up: pod-without-controller")
+    queued = outlook(moving, nodes=[a_wait(HoldCode.NOT_ITS_TURN, "n6"), a_wait(HoldCode.JOBS_RUNNING, "n4")])
+    assert queued == outlook(moving)
 
 
 @pytest.mark.parametrize("phase", [RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING])

@@ -559,7 +559,7 @@ def test_a_round_that_fails_is_the_end_of_the_way_forward() -> None:
 
 def test_a_round_under_way_is_waited_for() -> None:
     course = course_of(at(RolloutPhase.BAKING, record=BAKING | {"round": 2, "round_at": 950.0, "gates": ()}))
-    assert codes(course) == [HoldCode.GATES_RUNNING]
+    assert codes(course) == [HoldCode.BAKING, HoldCode.GATES_RUNNING]
 
 
 def test_a_pause_is_no_evidence() -> None:
@@ -1082,12 +1082,16 @@ def told(seen: Snapshot, intent: Intent | None = None) -> dict[str, HoldCode]:
     return {held.subject: held.code for held in found if held.subject != "spring"}
 
 
-def test_a_node_waits_for_its_turn_and_says_so_where_it_has_something_to_wait_for() -> None:
+def test_a_node_waits_for_its_turn_and_says_so_whether_or_not_its_daemon_set_has_the_target_yet() -> None:
     nodes = (canary(), waiting("n2"), an_old_node("n3"), an_old_node("n4", NodePhase.UPGRADE_REQUIRED))
-    assert told(at(RolloutPhase.BAKING, *nodes, record=BAKING)) == {
-        "n2": HoldCode.NOT_ITS_TURN,
-        "n4": HoldCode.NOT_ITS_TURN,
-    }
+    queued = dict.fromkeys(("n2", "n3", "n4"), HoldCode.NOT_ITS_TURN)
+    assert told(at(RolloutPhase.BAKING, *nodes, record=BAKING)) == queued
+    assert told(at(RolloutPhase.DONE, canary(), an_old_node("n3"), record=BAKING)) == {}
+
+
+def test_before_the_canary_is_approved_every_node_says_what_it_waits_for() -> None:
+    decision = decide(proposed(), careful(manual=(Point.CANARY,)), NOW)
+    assert {held.subject for held in decision.holds if held.code is HoldCode.NOT_ITS_TURN} == {"n1", "n2"}
 
 
 def test_a_node_that_got_the_new_driver_before_its_turn_is_told_and_one_that_had_its_turn_is_not() -> None:
@@ -1119,7 +1123,7 @@ def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
         an_old_node("n4"),
     )
     seen = at(RolloutPhase.GATING, *nodes, record=GATING | DELEGATED, operator=NVIDIA_FORWARD)
-    assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED}
+    assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED, "n4": HoldCode.NOT_ITS_TURN}
 
 
 @pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.WAVING])
@@ -1206,3 +1210,19 @@ def test_every_phase_is_in_the_table_and_only_the_end_is_final() -> None:
 def test_whatever_is_asked_to_go_first_is_asked_by_name() -> None:
     record = course_of(proposed(), careful(canary=Canary(nodes=("n2",)), bake=Bake(seconds=0))).record
     assert record.canaries == ("n2",)
+
+
+NOT_FOR_THIS_KERNEL = Symptom(source="container", reason="Error", message="Could not resolve Linux kernel version")
+
+
+@pytest.mark.parametrize("phase", [NodePhase.POD_RESTART_REQUIRED, NodePhase.UPGRADE_FAILED])
+def test_on_the_way_back_no_other_driver_is_advised_since_the_old_one_is_wanted(phase: NodePhase) -> None:
+    driver = a_starting_driver(revision="old", version=OLD.version, symptoms=(NOT_FOR_THIS_KERNEL,))
+    old_pod = driver.uid if phase is NodePhase.UPGRADE_FAILED else "before"
+    record = {"attempt": 1, "old_pod": old_pod, "trouble": "module-load", "failed_revision": "old"}
+    node = an_old_node("n2", phase, is_cordon_ours=True, driver=driver, record=record)
+    back = decide(reverting(an_old_node(), node, admitted=a_ledger("n2")), careful(), NOW)
+    (held,) = [each for each in back.holds if each.subject == "n2"]
+    step = explain.next_step(held)
+    assert f"Choose no other driver: {OLD.version} is wanted here again, and n2 ran it before" in step
+    assert "choose a driver" not in step

@@ -54,6 +54,13 @@ def test_an_abort_by_a_person_leaves_the_entry_unmarked_and_says_so_before_and_a
     with stage.synced():
         stage.begin("typo", **stage.by_git(**LONG_BAKE))
         stage.wait_phase("Baking")
+        head = stage.fetched()
+        before = stage.do("rollout", "abort", "typo", "--mark-bad", "--dry-run")
+        assert (
+            f"one new commit on main of {stage.url} reverts these, and no others:\n    {head[:12]} (canary)\n" in before
+        )
+        assert f"is marked bad by a commit of its own to main of {stage.url}, with your reason" in before
+        assert stage.fetched() == head, "nothing was written"
         said = stage.run("rollout", "abort", "typo", "--reason", "the wrong version", "-y")
         assert said.returncode == 0, said.stderr
         assert "entry canary of the matrix is not marked bad; --mark-bad marks it" in said.stderr
@@ -109,7 +116,7 @@ def test_a_canary_whose_driver_does_not_load_marks_the_entry_also_when_a_person_
         stage.wait_held("rollback-pending")
         stage.wait(lambda: bool(stage.campaign().get("rejected")), "the verdict to be on record")
         said = stage.run("rollout", "abort", "unloaded", "--reason", "seen enough", "-y")
-        assert f"is marked bad, for what was found: canary {name} failed" in said.stderr
+        assert f", for what was found: canary {name} failed" in said.stderr
         stage.wait_phase("Reverting")
     finally:
         stage.fleet.mend(name)
@@ -145,6 +152,7 @@ def test_more_failed_nodes_than_may_be_stop_the_waves_and_who_goes_back_marks_th
         assert marked(stage) == ""
         why = stage.run("why", "budget").stdout
         assert "`seatrial rollout abort budget --reason ...`, which marks the entry bad" in " ".join(why.split())
+        assert "Left      unknown (the rollout waits: failure-budget)" in why
         stage.do("rollout", "abort", "budget", "--reason", "back to work", "-y")
         stage.wait_phase("Reverting")
     finally:

@@ -66,6 +66,30 @@ def test_nothing_moves_at_any_point_before_a_person_says_yes(stage: LightStage) 
     assert not stage.marks()
 
 
+def test_queued_nodes_name_the_approval_and_rounds_of_gates_do_not_take_its_place(stage: LightStage) -> None:
+    stage.begin("asked-steadily", approvals={"manual": ["waves"]})
+    stage.wait_held("approval-pending", saying="before the fleet follows the canary")
+    stage.wait_holds("approval-pending", "not-its-turn")
+    for name in sorted(set(stage.fleet.nodes) - {stage.canary})[:2]:
+        said = stage.run("why", name).stdout
+        assert f"Answer    {name}: its turn has not come yet" in said
+        assert "`seatrial rollout approve asked-steadily waves`" in said
+        assert "on its own" not in said
+    (queued,) = [each for each in stage.status()["nodesWaiting"] if each["code"] == "not-its-turn"]
+    assert queued["next"] == "Approve with `seatrial rollout approve asked-steadily waves`."
+
+    first, seen = stage.campaign()["round"], set()
+
+    def look() -> bool:
+        status = stage.status()
+        reason = next(each["reason"] for each in status["conditions"] if each["type"] == "Progressing")
+        seen.add((reason, status["why"]))
+        return bool(status["campaign"]["round"] >= first + 4)
+
+    stage.wait(look, "gates to be asked four times more")
+    assert seen == {("ApprovalPending", "somebody has to approve before the fleet follows the canary")}
+
+
 def test_a_failed_canary_waits_for_a_yes_before_it_is_undone(stage: LightStage) -> None:
     name = stage.fleet.nodes[0]
     stage.fleet.break_driver(name, "module-load", restart_count=11)

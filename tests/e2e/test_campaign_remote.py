@@ -61,6 +61,10 @@ def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage:
         stage.do("rollout", "approve", LIFE, "waves")
         told = stage.wait_held("matrix-changed")
         assert f"the matrix now says 575.57.08, and the rollout was made for {stage.target}" in told
+        stage.wait_holds("matrix-changed", "not-its-turn")
+        said = stage.run("why", max(set(stage.fleet.nodes) - {stage.canary})).stdout
+        assert "the rollout waits (matrix-changed): the matrix now says 575.57.08" in said
+        assert "on its own" not in said
 
         stage.commit("No canary any more", **{MATRIX: good.partition("  canary:")[0]})
         assert "canary" in stage.wait_held("matrix-problem")
@@ -111,6 +115,13 @@ def test_a_remote_that_is_away_holds_the_promotion_and_it_is_done_once(stage: Li
 
 def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_back(stage: LightStage) -> None:
     tags = stage.tags()
+    before = stage.do("rollout", "rollback", "--dry-run")
+    assert "one new commit on main of " in before
+    assert [line.split()[1] for line in before.splitlines() if line.startswith("    ")] == [
+        "(promotion)",
+        "(fleet)",
+        "(canary)",
+    ]
     with stage.synced():
         with stage.remote_away():
             said = stage.do("rollout", "rollback", "--reason", "two nodes lost their NVLink", "-y")

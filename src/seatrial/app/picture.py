@@ -86,7 +86,7 @@ class Picture:
     outcome: Outcome
     """How it stands, in a word."""
     outlook: Outlook | None
-    """How long it will take yet."""
+    """How long it will take yet, or why that is unknown."""
     lost_gpu_hours: float | None
     """What it has cost; None where others move the nodes, and nobody counts it."""
 
@@ -151,14 +151,9 @@ def picture_of(found: Look) -> Picture | None:
         is_stale=waits.is_stale(found, waiting),
         written_at=waiting.written_at,
         outcome=outcome_of(found),
-        outlook=outlook(view) if _is_moving(found) else None,
+        outlook=outlook(view, waiting.rollout, waiting.nodes),
         lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
-
-
-def _is_moving(found: Look) -> bool:
-    """Whether it goes on by itself: how long somebody else takes, nobody knows."""
-    return outcome_of(found) in (Outcome.WELL, Outcome.UNSURE)
 
 
 def _told(waiting: waits.Waits) -> tuple[Told, ...]:
@@ -252,11 +247,20 @@ def as_data(picture: Picture) -> dict[str, Any]:
             told_data(each.nodes[0] if isinstance(each, Waiting) else picture.name, each) for each in picture.told
         ],
         "said": {"by": "here" if picture.written_at is None else "controller", "at": moment(picture.written_at)},
-        "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
         "lostGpuHours": picture.lost_gpu_hours,
-        "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
-        "leftRestsOn": picture.outlook.rests_on if picture.outlook is not None else None,
+        **_left_data(picture.outlook),
         "history": [turn_data(turn) for turn in record.history],
+    }
+
+
+def _left_data(found: Outlook | None) -> dict[str, Any]:
+    """How long it will take yet, with what that rests on; or why it is unknown."""
+    is_known = found is not None and found.seconds is not None
+    return {
+        "leftSeconds": found.seconds if found is not None else None,
+        "leftIsFloor": found.is_floor if found is not None and is_known else None,
+        "leftRestsOn": found.rests_on if found is not None and is_known else None,
+        "leftUnknownBecause": found.rests_on if found is not None and not is_known else None,
     }
 
 

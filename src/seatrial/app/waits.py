@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import leading, summary
+from seatrial.core.deciding.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, SourceFacts
 from seatrial.core.model.instants import Instant
@@ -68,7 +69,10 @@ def waits_of(found: Look) -> Waits | None:
     """What the rollout that was looked at waits for; None where there is none."""
     waits = _waits_of(found)
     lost = nobody_leads(found) if waits is not None and not is_ended(found, waits) else None
-    return replace(waits, rollout=(lost, *waits.rollout), state="waiting") if waits is not None and lost else waits
+    if waits is None or lost is None:
+        return waits
+    nodes = tuple(inherited(each, lost) for each in waits.nodes)
+    return replace(waits, rollout=(lost, *waits.rollout), nodes=nodes, state="waiting")
 
 
 def nobody_leads(found: Look) -> Told | None:
@@ -123,9 +127,10 @@ def _worked_out(sight: Sight, decision: Decision) -> Waits:
     name, is_plain = sight.intent.rollout, sight.intent.campaign is None
     mine = {held.code: held for held in decision.waits if held.subject == name}
     others = [held for held in decision.waits if is_plain or held.subject != name]
+    told = summary.told_of(mine.values())
     return Waits(
-        rollout=() if is_plain else summary.told_of(mine.values()),
-        nodes=summary.waiting_of(others),
+        rollout=() if is_plain else told,
+        nodes=summary.waiting_of(others, blocker_of(told)),
         state=_state(sight, decision),
         written_at=None,
         has_nodes_written=False,
@@ -175,13 +180,46 @@ def answers(waits: Waits, decision: Decision, name: str) -> tuple[Answer, ...]:
     if written:
         return written
     held = [each for each in decision.holds if each.subject == name]
-    return tuple(Answer(told=told, count=_count(known, told.code, name)) for told in summary.told_of(held))
+    told = worked_out_of(waits, decision, *held)
+    queued = queued_of(waits, told, name)
+    if queued is not None:
+        return (Answer(told=queued, count=queued.count, is_written=True),)
+    return tuple(Answer(told=each, count=_count(known, each.code, name)) for each in told)
+
+
+def queued_of(waits: Waits, told: Iterable[Told], name: str) -> Waiting | None:
+    """That the controller has a node wait for its turn, where the rollout waits for what may not be seen from here.
+
+    Worked out here, such a node may start; the words for its turn are those of any other node.
+    """
+    is_seen = blocker_of(waits.rollout) is None or any(each.code not in causes.QUEUEING for each in told)
+    if is_seen or not waits.has_nodes_written:
+        return None
+    group = next((each for each in waits.nodes if each.code == HoldCode.NOT_ITS_TURN), None)
+    return group if group is not None and _may_be_of(group, name) else None
+
+
+def worked_out_of(waits: Waits, decision: Decision, *held: Hold) -> tuple[Told, ...]:
+    """What a node waits for, worked out here; what keeps the rollout as a whole is the controller's word.
+
+    From here neither the matrix nor the forge can be seen, and what the controller found there keeps the node too.
+    """
+    stop = summary.told_of([decision.stop]) if decision.stop is not None else ()
+    lost = next((each for each in waits.rollout if each.code == HoldCode.LEADERLESS), None)
+    rest = (each for each in waits.rollout if each is not lost)
+    told = summary.told_of(held, blocker_of((*rest, *stop)))
+    return tuple(inherited(each, lost) for each in told)
 
 
 def _count(known: Iterable[Waiting], code: str, name: str) -> int:
     """Of how many nodes the controller says the same, where this may be one of them."""
-    alike = (each for each in known if each.code == code and (name in each.nodes or each.count > len(each.nodes)))
+    alike = (each for each in known if each.code == code and _may_be_of(each, name))
     return next((each.count for each in alike), 0)
+
+
+def _may_be_of(group: Waiting, name: str) -> bool:
+    """Whether a node is one of those that the controller says this of, or may be."""
+    return name in group.nodes or group.count > len(group.nodes)
 
 
 def of_node(waits: Waits, name: str) -> Told | None:

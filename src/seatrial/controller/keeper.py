@@ -29,14 +29,15 @@ from seatrial.adapters.git.repository import Author, Repository
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import rollout_intent
-from seatrial.adapters.kube.shapes import models, rollout_records
+from seatrial.adapters.kube.reading.git_places import identity_of, places_of
+from seatrial.adapters.kube.shapes import models
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.forges import NO_FORGES, Forges
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home
 from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
+from seatrial.core.model.campaign import NOWHERE, GitPlace, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 from seatrial.ports import Forge, Outcome, Result
@@ -44,7 +45,6 @@ from seatrial.ports import Forge, Outcome, Result
 LOOK_SECONDS: Final = 30.0
 AUTHOR: Final = Author(name="seatrial", email="seatrial@localhost")
 """Whose name commits bear where Git was given none."""
-NAME_LENGTH_MAX: Final = 200
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -263,14 +263,6 @@ def _timeless(facts: SourceFacts) -> SourceFacts:
     return replace(facts, since=0.0, seen_at=0.0)
 
 
-def places_of(rollout: models.Rollout) -> Places:
-    """Where a rollout works in Git: where its campaign began, else where its spec says."""
-    campaign = rollout.status.campaign
-    if campaign is not None and campaign.places is not None:
-        return rollout_records.read_places(campaign.places)
-    return rollout_intent.places_of(rollout.spec)
-
-
 def _pinned(rollout: models.Rollout) -> str:
     """The commit the target was taken from; of another place than the one we work at it says nothing."""
     said = rollout.spec.matrix.git if rollout.spec.matrix is not None else None
@@ -281,11 +273,6 @@ def _pinned(rollout: models.Rollout) -> str:
 def folder_of(place: GitPlace) -> str:
     """The folder of a clone: the same for every rollout that names this branch, so that it is cloned once."""
     return hashlib.sha256(f"{place.url} {place.branch}".encode()).hexdigest()[:16]
-
-
-def identity_of(rollout: models.Rollout) -> str:
-    """What names a rollout for ever: another one of the same name, made later, is not taken for it."""
-    return f"{rollout.metadata.name[:NAME_LENGTH_MAX]}-{rollout.metadata.uid[:8]}"
 
 
 def _key_of(rollout: models.Rollout | None) -> Key | None:

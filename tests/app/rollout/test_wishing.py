@@ -85,6 +85,7 @@ def test_an_undo_is_explained_before_it_is_asked_for() -> None:
 
 
 MATRIX = {"entry": "canary", "git": {"url": "u"}}
+MARKED = "entry canary of the matrix is marked bad by a commit of its own to main of u"
 FOUND = "gate smoke failed on n1: 2 of 8 GPUs are gone"
 
 
@@ -92,9 +93,9 @@ FOUND = "gate smoke failed on n1: 2 of 8 GPUs are gone"
     ("rejected", "marks_bad", "said"),
     [
         ("", False, "  entry canary of the matrix is not marked bad; --mark-bad marks it, with your reason"),
-        ("", True, "  entry canary of the matrix is marked bad, with your reason"),
-        (FOUND, False, f"  entry canary of the matrix is marked bad, for what was found: {FOUND}"),
-        (FOUND, True, f"  entry canary of the matrix is marked bad, for what was found: {FOUND}"),
+        ("", True, f"  {MARKED}, with your reason"),
+        (FOUND, False, f"  {MARKED}, for what was found: {FOUND}"),
+        (FOUND, True, f"  {MARKED}, for what was found: {FOUND}"),
     ],
 )
 @pytest.mark.parametrize("moved", [{}, {"byHand": {"component": "cuda", "version": "13.0"}}], ids=["driver", "by hand"])

@@ -6,6 +6,7 @@
     chaining    one for each step of a plan              rehearsing  what it would write, in a simulated cluster
     adopting    upgrades that somebody left half-done    noting      which version a person saw on a node
     checks/     what is asked before a start             outset      what it begins with, as one value
+    reverting   what an undo would write in Git
 
 Law of this room: nothing is created that was not judged and shown, and a wish is written upon what was looked at.
 """

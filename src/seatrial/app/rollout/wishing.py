@@ -6,14 +6,18 @@ Everything that follows is the controller's doing. Tests: tests/app/rollout/test
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from shlex import quote
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.errors import SeatrialError
 from seatrial.core.text import foreign
 from seatrial.core.text.commands import filled
+
+if TYPE_CHECKING:
+    from seatrial.app.rollout.reverting import Reverted
 
 WATCH: Final = "`seatrial status {name} -w` shows it."
 REASON_MAX: Final = 300
@@ -140,25 +144,39 @@ def check_undo(rollout: Rollout, *, allows_done: bool) -> None:
         )
 
 
-def what_is_undone(rollout: Rollout, *, marks_bad: bool = False) -> list[str]:
-    """What an undo takes back, and whether it marks the entry, for a person who is asked."""
+def what_is_undone(rollout: Rollout, *, marks_bad: bool = False, in_git: Sequence[Reverted] | None = None) -> list[str]:
+    """What an undo takes back, and whether it marks the entry, for a person who is asked.
+
+    `in_git` is what would be reverted there, branch by branch; None where no branch was read.
+    """
     if _has_not_begun(rollout):
         return [f"{rollout.name} has not begun: it ends, and there is nothing to revert."]
-    return [*_taken_back(rollout), *_marked(rollout, marks_bad=marks_bad)]
+    return [*_taken_back(rollout, in_git), *_marked(rollout, marks_bad=marks_bad)]
 
 
 def _marked(rollout: Rollout, *, marks_bad: bool) -> list[str]:
     entry, found = _entry(rollout), str(rollout.campaign.get("rejected") or "")
     if not entry:
         return []
+    how = _how_marked(rollout)
     if found:
-        return [f"  entry {entry} of the matrix is marked bad, for what was found: {found}"]
+        return [f"  entry {entry} of the matrix is marked bad{how}, for what was found: {found}"]
     if marks_bad or rollout.spec.get("markBad"):
-        return [f"  entry {entry} of the matrix is marked bad, with your reason"]
+        return [f"  entry {entry} of the matrix is marked bad{how}, with your reason"]
     return [f"  entry {entry} of the matrix is not marked bad; --mark-bad marks it, with your reason"]
 
 
-def _taken_back(rollout: Rollout) -> list[str]:
+def _how_marked(rollout: Rollout) -> str:
+    """By which write in Git; empty where the matrix is not there."""
+    git = (rollout.spec.get("matrix") or {}).get("git")
+    if not git:
+        return ""
+    publish = (rollout.spec.get("publish") or {}).get("git") or {}
+    what = "a pull request" if publish.get("pullRequests") else "a commit"
+    return f" by {what} of its own to {git.get('branch') or 'main'} of {git.get('url', '')}"
+
+
+def _taken_back(rollout: Rollout, in_git: Sequence[Reverted] | None) -> list[str]:
     campaign, spec = rollout.campaign, rollout.spec
     counts = rollout.status.get("counts") or {}
     done = counts.get("upgrade-done", 0)
@@ -173,7 +191,9 @@ def _taken_back(rollout: Rollout) -> list[str]:
     lines = [f"Undoing {rollout.name} ({rollout.phase}, to driver {rollout.target}) means:"]
     lines += [f"  {each['resource']} gets {each['version']} again" for each in campaign.get("baseline") or ()]
     via = (spec.get("publish") or {}).get("via") or "direct"
-    if via == "git":
+    if in_git is not None:
+        lines += [line for each in in_git for line in each.lines]
+    elif via == "git":
         lines.append("  its commits are reverted by one commit, and no others")
     if done:
         lines.append(f"  nodes that were touched go back, with the same care and limits ({done} are done now)")

@@ -97,14 +97,15 @@ def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows
 
 
 def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
-    """Say what an undo takes back."""
-    from seatrial.app.rollout import wishing
+    """Say what an undo takes back, and what it writes in Git."""
+    from seatrial.app.rollout import reverting, wishing
 
     wish = wishing.abort(rollout, args.reason, marks_bad=args.mark_bad)
     if wish.spec is None:
         print(wish.said)
         return ExitCode.OK
-    print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad)))
+    in_git = reverting.in_git(rollout)
+    print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad, in_git=in_git)))
     print(f"Nothing was written. Do it with `seatrial rollout {quote(args.what)} {quote(rollout.name)} --reason …`.")
     return ExitCode.OK
 

@@ -154,5 +154,4 @@ def _page(found: Look, rollout: Rollout, width: int, *, is_held: bool) -> Iterat
     if rows:
         yield ""
         yield ink.paint("History:", "bold")
-        table = terminal.columns([("When", "Rollout", "Target", "Phase", "Lasted", "Why"), *rows])
-        yield from (f"  {line}" for line in table.splitlines())
+        yield from (f"  {line}" for line in history.drawn(rows))

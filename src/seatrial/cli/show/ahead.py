@@ -64,6 +64,8 @@ def plain(to_come: int, parallel_max: int) -> str:
 
 def left(outlook: Outlook) -> str:
     """How long it will take yet."""
+    if outlook.seconds is None:
+        return "unknown"
     return f"{'at least' if outlook.is_floor else 'about'} {span(outlook.seconds)}"
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
 
     from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking, signing
-    from seatrial.cli import terminal
 
     cluster = cluster_options.cluster_of(args)
     every = finished(picking.listed(cluster))
@@ -51,8 +50,16 @@ def run(args: argparse.Namespace) -> int:
     if not rows:
         print("No rollout has written anything down yet.", file=sys.stderr)
         return ExitCode.OK
-    print(terminal.columns([("When", "Rollout", "Target", "Phase", "Lasted", "Why"), *rows]))
+    print("\n".join(drawn(rows)))
     return ExitCode.OK
+
+
+def drawn(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """The rows as a table, and below it what the mark behind a name means, where one has it."""
+    from seatrial.cli import terminal
+
+    lines = terminal.columns([("When", "Rollout", "Target", "Phase", "Lasted", "Why"), *rows]).splitlines()
+    return [*lines, *filter(None, [accounts.explained(row[-1] for row in rows if row[3] == SAID)])]
 
 
 def as_data(rollouts: Iterable[Rollout]) -> list[dict[str, Any]]:

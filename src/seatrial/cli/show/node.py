@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.cli.show.pages import Page
-    from seatrial.core.holds import Hold
     from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
+    from seatrial.core.model.seen.rollouts import Told
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
 WAITING_IN_LINE = causes.QUEUEING - {HoldCode.SKIPPED}
@@ -136,7 +136,7 @@ def _key(data: dict[str, Any]) -> dict[str, Any]:
     return data | {"hold": data["hold"] and data["hold"]["code"]}
 
 
-def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Hold], args: argparse.Namespace) -> bool:
+def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Told], args: argparse.Namespace) -> bool:
     state = node.record.phase.value if node.record else ""
     if args.state and args.state != state:
         return False
@@ -147,7 +147,7 @@ def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Hold], args: argp
     return (held is not None and held.code not in WAITING_IN_LINE) if args.held else is_gpu_node
 
 
-def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_wide: bool) -> list[str]:
+def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Told], *, is_wide: bool) -> list[str]:
     from seatrial.cli import terminal
 
     wide = ("Attempt", "Cordon", "GPU pods", "Owner") if is_wide else ()
@@ -163,7 +163,7 @@ def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_
             _driver(facts),
             (facts.wanted.version or "?") if facts.wanted else "?",
             *((*more, facts.owner or "–") if is_wide else ()),
-            held.code.value + _left(held, found.at) if held else "",
+            str(held.code) + _left(held, found.at) if held else "",
         )
         table.append(row)
     return terminal.columns(table).split("\n")
@@ -175,7 +175,7 @@ def _driver(facts: NodeFacts) -> str:
     return (facts.running_driver or "?") if facts.driver.is_ready else f"{facts.driver.version or '?'} (not Ready)"
 
 
-def _left(held: Hold, now: float) -> str:
+def _left(held: Told, now: float) -> str:
 
     return f" (at most {spans.span(held.until - now)})" if held.until is not None and held.until > now else ""
 

@@ -12,14 +12,13 @@ from seatrial.core.text.moments import moment
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
-    from seatrial.core.holds import Hold
     from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.rollouts import Told
 
 
-def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
+def as_data(node: NodeSeen, holds: Mapping[str, Told]) -> dict[str, Any]:
     """Everything that is known about one node, for scripts."""
     from seatrial.core.model.seen import marks
-    from seatrial.core.words import explain
 
     facts, record = node.facts, node.record
     held = holds.get(node.name)
@@ -63,9 +62,9 @@ def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
             for pod in facts.gpu_pods
         ],
         "hold": {  # worked out here, node by node: the status names the first of each reason only
-            "code": held.code.value,
-            "why": explain.why(held),
-            "next": explain.next_step(held),
+            "code": str(held.code),
+            "why": held.why,
+            "next": held.next_step,
             "since": moment(held.since),
             "until": moment(held.until),
         }
@@ -74,12 +73,22 @@ def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
     }
 
 
-def holds_of(found: Look) -> dict[str, Hold]:
+def holds_of(found: Look) -> dict[str, Told]:
     """What each node waits for, worked out here: a status is too small to say so of every one."""
     from seatrial.app import waits
 
-    decided = waits.worked_out(found.sight, found.at).holds if found.sight is not None else ()
-    return {held.subject: held for held in reversed(decided)}
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None:
+        return {}
+    decision = waits.worked_out(found.sight, found.at)
+    holds = reversed(decision.holds)
+    told: dict[str, Told] = {
+        held.subject: each for held in holds for each in waits.worked_out_of(waiting, decision, held)
+    }
+    queued = {
+        name: waits.queued_of(waiting, [told[name]] if name in told else (), name) for name in found.sight.seen.nodes
+    }
+    return told | {name: each for name, each in queued.items() if each is not None}
 
 
 def cordoned_by(node: NodeSeen) -> str:

@@ -152,7 +152,10 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
 
 def _left(picture: Picture) -> str:
     found = picture.outlook
-    return f", {ahead.left(found)} left ({found.rests_on})" if found is not None else ""
+    if found is None:
+        return ""
+    told = "time left unknown" if found.seconds is None else f"{ahead.left(found)} left"
+    return f", {told} ({found.rests_on})"
 
 
 def _path(picture: Picture, ink: Ink, width: int) -> str:

@@ -200,7 +200,7 @@ def _ahead(picture: Picture) -> Iterator[str]:
     if picture.outlook is not None:
         yield f"Left      {ahead.left(picture.outlook)} ({picture.outlook.rests_on})"
     elif not picture.is_ended:
-        yield "Left      not known: it depends on what it waits for"
+        yield "Left      unknown: it depends on what it waits for"
 
 
 def _gate(found: GatePod) -> str:

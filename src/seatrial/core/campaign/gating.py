@@ -101,11 +101,25 @@ def _with_controls(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 
 def step_baking(view: View) -> Course:
-    course = _bake(view)
+    course = _standing(view, _bake(view))
     due_at = exposing.due_at(view)
     if due_at is None or course.record.phase is not RolloutPhase.BAKING:
         return course
     return replace(course, wake_at=min(due_at, course.wake_at or due_at))
+
+
+def _standing(view: View, course: Course) -> Course:
+    """With what the bake as a whole waits for, also while a round is asked: rounds come and go, and it stays."""
+    if course.record.phase is not RolloutPhase.BAKING or course.record.unwell_since:
+        return course
+    view, told = replace(view, record=course.record), None
+    if baking.is_ended(view.record, view.campaign):
+        lacking = exposing.idle(view) or comparing.unproven(view)
+        told = view.unapproved(Point.WAVES) if lacking is None else None
+    elif not course.holds or any(held.code is HoldCode.GATES_RUNNING for held in course.holds):
+        told = _bakes(view)
+    known = {held.code for held in course.holds}
+    return course if told is None or told.code in known else replace(course, holds=(told, *course.holds))
 
 
 def _bake(view: View) -> Course:
@@ -167,17 +181,21 @@ def _between_rounds(view: View) -> Course:
     unseen = exposing.unseen(view, due_at)
     if unseen is not None:
         return Course(record=record, holds=(unseen,))
-    left_seconds = campaign.bake.seconds - record.baked_seconds
+    return Course(record=record, holds=(_bakes(view, due_at),))
+
+
+def _bakes(view: View, until: Instant | None = None) -> Hold:
+    """How much of the bake is done."""
+    record, asked_seconds = view.record, view.campaign.bake.seconds
     setback = {"setback": record.setback} if record.setback else {}
-    told = view.hold(
+    return view.hold(
         HoldCode.BAKING,
         **setback,
         well=spans.span(record.baked_seconds),
-        asked=spans.span(campaign.bake.seconds),
-        left=spans.span(left_seconds),
-        until=due_at,
+        asked=spans.span(asked_seconds),
+        left=spans.span(asked_seconds - record.baked_seconds),
+        until=until,
     )
-    return Course(record=record, holds=(told,))
 
 
 def _is_fresh(view: View) -> bool:

@@ -3,6 +3,7 @@
     Proposed, Canary   at least the whole bake
     Gating, Baking     at least what is left of the bake
     Waving             the nodes that are left, at the pace of those that are through; none before anybody is
+    any of them        unknown, and why, while a node has failed or only a person lets it or the rollout go on
 
 Law of this file: an estimate for people; nothing is decided by it, and nothing is drawn out of time in which others
 were waited for: how long the canary took says little about a node. Where something counts that nobody can know, a yes,
@@ -11,13 +12,18 @@ a window, the hands of people, it says so: it will take at least as long. Tests:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core.campaign.step import wave_order
 from seatrial.core.model.campaign import Point, RolloutPhase
+from seatrial.core.model.gates.gate import GateVerdict
+from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
+from seatrial.core.text.names import a_few
+from seatrial.core.words import causes
 
 AHEAD: Final = {
     RolloutPhase.PROPOSED: (Point.CANARY, Point.WAVES, Point.PROMOTION),
@@ -34,19 +40,26 @@ MEASURING: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING})
 class Outlook:
     """How long it will take yet."""
 
-    seconds: float
+    seconds: float | None
+    """None while it is unknown."""
     is_floor: bool = False
     """It will take longer by something that nobody can know."""
     rests_on: str
-    """Why we believe it, in a few words."""
+    """Why we believe it, in a few words; or why it is unknown."""
 
 
-def outlook(view: View) -> Outlook | None:
-    """How long until the fleet is through; None where nothing is to be foreseen."""
+def outlook(view: View, rollout: Iterable[Told] = (), nodes: Iterable[Waiting] = ()) -> Outlook | None:
+    """How long until the fleet is through; None where nothing is to be foreseen.
+
+    `rollout` is what is told of the rollout as a whole, `nodes` what is told of its nodes.
+    """
     record, campaign = view.record, view.campaign
     phase = record.paused_in or record.phase
     if phase not in AHEAD:
         return None
+    unknown = _why_unknown(view, rollout, nodes)
+    if unknown:
+        return Outlook(seconds=None, rests_on=unknown)
     if phase is RolloutPhase.WAVING:
         return _waves_left(view, is_up_to_others=_waits_for_somebody(view, phase))
     baked = record.baked_seconds if phase in MEASURING else 0.0
@@ -55,6 +68,25 @@ def outlook(view: View) -> Outlook | None:
         return None
     # How long a node takes, nobody has shown yet: the canary waited for commits, pulls and people besides.
     return Outlook(seconds=bake, is_floor=True, rests_on="the bake alone" if not baked else "what is left of the bake")
+
+
+def _why_unknown(view: View, rollout: Iterable[Told], nodes: Iterable[Waiting]) -> str:
+    """Why no time can be given: how long a person takes to mend or to decide something, no pace shows."""
+    record = view.record
+    if record.phase is RolloutPhase.PAUSED:
+        return "the rollout is paused"
+    kept = next((each.code for each in rollout if causes.is_obstacle(each.code)), "")
+    if kept:
+        return f"the rollout waits: {kept}"
+    if any(each.verdict is GateVerdict.FAILED for each in record.gates):
+        return "a gate has failed"
+    failed = sorted(name for name in view.nodes if view.progress(name) is Progress.FAILED)
+    if failed:
+        return f"{a_few(failed)} {'has' if len(failed) == 1 else 'have'} failed"
+    held = next((each for each in nodes if causes.is_obstacle(each.code)), None)
+    if held is None:
+        return ""
+    return f"{a_few(held.nodes, count=held.count)} {'is' if held.count == 1 else 'are'} held up: {held.code}"
 
 
 def _waits_for_somebody(view: View, phase: RolloutPhase) -> bool:

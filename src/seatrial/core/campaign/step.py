@@ -261,9 +261,7 @@ def _wave(view: View) -> Course:
     if asked is not None:
         closing, _ = marks.close_out(view, frozenset())
         return replace(asked, acts=(*closing, *asked.acts))
-    seen = exposing.noticed(view)
-    if seen != view.record:
-        return Course(record=seen)
+    view = replace(view, record=exposing.noticed(view))
     record = view.record
     bounds, names = _wave_names(view)
     progress = {name: view.progress(name) for name in names}
@@ -352,8 +350,8 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
         return Course(record=replace(record, settled_at=max(now, record.entered_at)))
     next_at = record.settled_at + pause_seconds
     if pause_seconds and now < next_at:
-        told = view.hold(HoldCode.WAVE_PAUSE, wave=record.wave + 1, waves=count, until=next_at)
-        return Course(record=record, holds=(told,))
+        told, waiting = view.hold(HoldCode.WAVE_PAUSE, wave=record.wave + 1, waves=count, until=next_at), _waits(view)
+        return Course(record=record, holds=(told,) if waiting is None else (waiting, told))
     why = f"wave {record.wave + 2} of {count}" + (f", {without}" if without else "")
     turn = Turn(phase=RolloutPhase.WAVING, at=now, why=why)
     return Course(record=replace(record, wave=record.wave + 1, entered_at=now, history=remembered(record, turn)))

@@ -15,11 +15,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
+from seatrial.core.deciding.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -51,6 +52,8 @@ MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, H
 """Waits that are over before anybody has read of them."""
 REBUFFS_MAX: Final = 50
 """How many writes that were turned down the rollout's status names."""
+
+T = TypeVar("T", bound=Told)
 
 
 def write_rollout(
@@ -128,12 +131,13 @@ def summed_up(
     summary = summarise(seen, holds, stop, intent)
     # While nobody is free to act, no deadline comes nearer: it would be another one in every pass.
     is_timed = stop is None and HoldCode.TARGET_NOT_PUBLISHED not in dict(summary.holds)
-    if course.is_plain:
-        return replace(summary, waiting=waiting_of(waits_of(holds, stop), is_timed=is_timed))
-    state = state_of(course.record, stop, is_moving=summary.state == "progressing")
     told = told_of((*course.holds, *kept) if stop is None else (stop,))
+    blocker = blocker_of(told)
+    if course.is_plain:
+        return replace(summary, waiting=waiting_of(waits_of(holds, stop), blocker, is_timed=is_timed))
+    state = state_of(course.record, stop, is_moving=summary.state == "progressing")
     mine = (held for held in holds if held.subject in seen.nodes)
-    return replace(summary, state=state, told=told, waiting=waiting_of(mine, is_timed=is_timed))
+    return replace(summary, state=state, told=told, waiting=waiting_of(mine, blocker, is_timed=is_timed))
 
 
 def waits_of(holds: tuple[Hold, ...], stop: Hold | None) -> tuple[Hold, ...]:
@@ -141,41 +145,52 @@ def waits_of(holds: tuple[Hold, ...], stop: Hold | None) -> tuple[Hold, ...]:
     return holds if stop is None or any(held.code is stop.code for held in holds) else (*holds, stop)
 
 
-def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
-    """Why a campaign waits, in words: who reads its status has no controller to ask."""
+def told_of(holds: Iterable[Hold], blocker: Told | None = None) -> tuple[Told, ...]:
+    """Why a campaign or a node waits, in words: who reads its status has no controller to ask."""
     return tuple(
         # As it will be read again: what is not the same then would be written on every pass.
-        Told(
-            code=held.code,
-            why=foreign.lines(explain.why(held), TOLD_WORDS_MAX),
-            next_step=foreign.lines(explain.next_step(held), TOLD_WORDS_MAX),
-            since=_written(held.since),
-            until=_written(held.until),
+        _cut(
+            Told(
+                code=held.code,
+                why=explain.why(held),
+                next_step=explain.next_step(held),
+                since=_written(held.since),
+                until=_written(held.until),
+            ),
+            blocker,
+            TOLD_WORDS_MAX,
         )
         for held in sorted(holds, key=_place)[:TOLD_MAX]
         if held.code is not HoldCode.WRITE_IN_FLIGHT
     )
 
 
+def _cut(told: T, blocker: Told | None, length_max: int) -> T:
+    """With what keeps the rollout, where that keeps the node, and no longer than a status has room for."""
+    said = inherited(told, blocker)
+    return replace(said, why=foreign.lines(said.why, length_max), next_step=foreign.lines(said.next_step, length_max))
+
+
 def _place(held: Hold) -> tuple[int, int]:
     return causes.place(held.code)
 
 
-def waiting_of(holds: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
-    """Who waits, by reason: how many, the first of them by name, and the words of the very first."""
+def waiting_of(holds: Iterable[Hold], blocker: Told | None = None, *, is_timed: bool = True) -> tuple[Waiting, ...]:
+    """The nodes that wait, by reason: how many, the first of them by name, and the words of the very first."""
     by_code: dict[HoldCode, list[Hold]] = defaultdict(list)
     for held in holds:
         by_code[held.code].append(held)
     ranked = sorted(by_code, key=causes.place)
-    return tuple(_waiting(by_code[code], is_timed=is_timed) for code in ranked if code not in MOMENTS)
+    waiting = (_waiting(by_code[code], is_timed=is_timed) for code in ranked if code not in MOMENTS)
+    return tuple(_cut(each, blocker, WORDS_MAX) for each in waiting)
 
 
 def _waiting(group: list[Hold], *, is_timed: bool) -> Waiting:
     named = heapq.nsmallest(NAMED_MAX, group, key=attrgetter("subject"))
     return Waiting(
         code=named[0].code,
-        why=foreign.lines(explain.why(named[0]), WORDS_MAX),
-        next_step=foreign.lines(explain.next_step(named[0]), WORDS_MAX),
+        why=explain.why(named[0]),
+        next_step=explain.next_step(named[0]),
         since=_written(named[0].since),
         until=_written(named[0].until) if is_timed else None,
         nodes=tuple(held.subject for held in named),

@@ -6,6 +6,7 @@ Law of this file: it chooses between steps that others work out, and makes none 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions.action import is_disruptive
@@ -28,12 +29,14 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misaimed, is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import ahead, back_to, wants, way_back
+from seatrial.core.node.progress import Progress, ahead, back_to, parts_of, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step, told
 
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases in which a node may not run the target before its turn."""
+BEFORE_ITS_TURN: Final = frozenset({*LEAKING, RolloutPhase.PROPOSED, RolloutPhase.PAUSED})
+"""Phases in which a node may wait for the target to be published where it takes its driver from."""
 
 
 def steps(
@@ -48,6 +51,7 @@ def steps(
     """The step of every node; none for those whom the course itself writes to."""
     busy = marked(course)
     is_leaving = leaving.is_leaving(seen, orders.intent)
+    is_back = letting_in.is_going_back(course.record)
     visits = neighbours.Visits.of(seen, orders.intent, is_frozen=stop is not None and stop.code in FREEZING)
 
     def choose(node: NodeSeen) -> Chosen:
@@ -60,6 +64,9 @@ def steps(
         else:
             chosen = _step(node, orders, seen, stop, course, now)
         step, own = chosen = neighbours.beside(chosen, node, seen, visits, now)
+        if is_back and step.hold is not None and _is_diagnosed(step.hold):
+            held = _going_back(step.hold, before_of(node, seen, orders.intent.target.published))
+            chosen = step, own = replace(step, hold=held), own
         if is_disturbing(step) and (undisturbed := why_undisturbed(node)) is not None:
             return Step(hold=undisturbed), own
         # What was heard changes with every pass, and is no part of what is remembered: who would act is asked anew.
@@ -209,11 +216,30 @@ def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> St
             return Step(hold=hold(node.name, HoldCode.DRIVER_NOT_READY, told(node.facts)))
         return Step(hold=hold(node.name, HoldCode.LEAKED, version=", ".join(leaked)))
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
-    if node.facts.is_in_sync and is_settled:
+    if node.facts.is_in_sync and is_settled and not _is_to_come(node, course, target):
         return NOTHING
     if course.record.phase is RolloutPhase.REVERTED:
         return Step(hold=hold(node.name, HoldCode.UNDONE))  # also one that a person kept out, and lets in too late
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
+
+
+def _is_diagnosed(held: Hold) -> bool:
+    """Whether the trouble of its driver was recognised."""
+    return any(key == "diagnosis" for key, _ in held.params)
+
+
+def _going_back(held: Hold, version: str) -> Hold:
+    """The same on the way back: what helps there brings the old version, and is not to choose another."""
+    driver, _ = parts_of(version)
+    return replace(held, params=tuple(sorted((*held.params, ("back", driver or "the old driver")))))
+
+
+def _is_to_come(node: NodeSeen, course: Course, target: str) -> bool:
+    """Whether a node runs what its DaemonSet says, and will not any more once the campaign has published the target."""
+    is_drivers = course.mover.moves_drivers and node.facts.driver is not None
+    if course.record.phase not in BEFORE_ITS_TURN or not is_drivers:
+        return False
+    return course.mover.progress(node, target) is Progress.AWAY
 
 
 def _busy(node: NodeSeen, busy: Mapping[str, Instant | None], orders: Orders) -> Step | None:

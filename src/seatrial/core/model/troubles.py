@@ -243,7 +243,7 @@ ADVICE: Final[Mapping[Trouble, tuple[str, str]]] = {
         "or boot {node} into a kernel that this driver supports.",
     ),
     Trouble.DRIVER_IN_USE: _says(
-        "something on {node} still uses the old driver, so it cannot be unloaded: {found}",
+        "something on {node} still uses the driver that is loaded, so it cannot be unloaded: {found}",
         "Find the holder with `kubectl get pods -A -o wide --field-selector spec.nodeName={node}` (and "
         "`fuser -v /dev/nvidia*` on the node), stop it, then delete {pod}; if nothing is left to stop, reboot "
         "the node.",
@@ -283,6 +283,14 @@ ADVICE: Final[Mapping[Trouble, tuple[str, str]]] = {
 """Why, as the middle of a sentence, and what next; advice() fills `{pod}`, `{node}`, `{kernel}` and `{found}`."""
 
 
+ADVICE_BACK: Final[Mapping[Trouble, str]] = {
+    Trouble.MODULE_LOAD: "Choose no other driver: {back} is wanted here again, and {node} ran it before. If {back} "
+    "does not load, boot {node} into the kernel that it ran then, or provide what {back} needs for kernel {kernel} "
+    "(its headers, or a precompiled image). If {node} cannot come back, `seatrial node skip {node}` takes it out.",
+}
+"""What next on the way back, where the way there asks for another driver."""
+
+
 def classify(symptoms: Iterable[Symptom]) -> Trouble | None:
     """The most telling trouble among the symptoms; None when none is known."""
     found = diagnose(symptoms)
@@ -301,11 +309,13 @@ def diagnose(symptoms: Iterable[Symptom]) -> Diagnosis | None:
     return None
 
 
-def advice(diagnosis: Diagnosis, *, pod: str, node: str, kernel: str = "") -> tuple[str, str]:
-    """Why, and what next, in sentences with nothing left open."""
+def advice(diagnosis: Diagnosis, *, pod: str, node: str, kernel: str = "", back: str = "") -> tuple[str, str]:
+    """Why, and what next, in sentences with nothing left open; `back` is what the node goes back to, where it does."""
     why, next_step = ADVICE[diagnosis.trouble]
+    next_step = ADVICE_BACK.get(diagnosis.trouble, next_step) if back else next_step
     # What others say may end with a full stop of its own.
-    names = {"pod": pod, "node": node, "kernel": kernel or "(unknown)", "found": diagnosis.found.rstrip(". ")}
+    found = diagnosis.found.rstrip(". ")
+    names = {"pod": pod, "node": node, "kernel": kernel or "(unknown)", "found": found, "back": back}
     return filled(why, names), filled(next_step, names)
 
 

@@ -33,6 +33,8 @@ HOUR_SECONDS: Final = 3600
 MINUTE_SECONDS: Final = 60
 SPOKEN_MAX: Final = 5
 """How many of those who said something are named in a sentence; the page has all of them."""
+CLAIMED: Final = "(claimed)"
+CLAIMED_MEANS: Final = f"{CLAIMED}: it was signed with that name, and no policy of the cluster checks who signs."
 DRIVER: Final = "driver "
 """How a goal begins that is a driver; what people move is named by its component."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
@@ -139,12 +141,22 @@ def left(record: CampaignRecord) -> str:
 def spoken(said: Sequence[Spoken], *, is_held: bool = False) -> str:
     """Who told it what, the latest of them."""
     told = [f"{who(each.by, is_held=is_held)} {each.what}" for each in said[-SPOKEN_MAX:]]
-    return f"{_capital(listed(told))}." if told else ""
+    return f"{_capital(listed(told))}.{' ' if any(map(is_claimed, told)) else ''}{explained(told)}" if told else ""
+
+
+def is_claimed(told: str) -> bool:
+    """Whether a text names a person by a name that nothing checks."""
+    return CLAIMED in told
+
+
+def explained(told: Iterable[str]) -> str:
+    """What the mark behind a name means, where any of these texts has it."""
+    return CLAIMED_MEANS if any(map(is_claimed, told)) else ""
 
 
 def who(name: str, *, is_held: bool) -> str:
     """Who said something: by their own name where a policy holds them to it, else as they claim."""
-    return name if name and is_held else f"{name} (claimed)" if name else "somebody"
+    return name if name and is_held else f"{name} {CLAIMED}" if name else "somebody"
 
 
 def verdict(intent: Intent, record: CampaignRecord | None, tally: Tally, *, state: str, waits: str = "") -> str:

@@ -67,6 +67,8 @@ FOLLOWING: Final = frozenset(
     }
 )
 """What is told of the rollout because its nodes are as they are."""
+TURN: Final = frozenset({HoldCode.NOT_ITS_TURN, HoldCode.CANARY_CLOSED})
+"""What is told of nodes because the rollout as a whole is where it is: they wait for it, and it does not for them."""
 QUEUEING: Final = frozenset(
     {
         HoldCode.OTHER_ROLLOUT,

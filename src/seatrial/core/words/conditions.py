@@ -70,14 +70,14 @@ def conditions_of(record: RolloutRecord) -> tuple[Condition, ...]:
 
 
 def _progressing(record: RolloutRecord) -> Condition:
-    codes = _codes(record)
+    codes, roots = _codes(record), _roots(record)
     end = _end(record)
     if end:
         return Condition(type="Progressing", status=Status.FALSE, reason=end, message=_holds_text(record, codes))
     if record.campaign is not None and record.campaign.phase is RolloutPhase.PAUSED:
         codes = [HoldCode.PAUSED.value, *(code for code in codes if code != HoldCode.PAUSED)]
     stopping = [code for code in codes if code in _STOPPING]
-    reason = _camel((stopping or codes or [_where(record)])[0])
+    reason = _camel((stopping or roots or [_where(record)])[0])
     status = Status.FALSE if stopping else Status.TRUE
     return Condition(type="Progressing", status=status, reason=reason, message=_holds_text(record, codes))
 
@@ -172,6 +172,12 @@ def _codes(record: RolloutRecord) -> list[str]:
     return causes.in_order({*dict(summary.holds), *(each.code for each in (*summary.told, *summary.waiting))})
 
 
+def _roots(record: RolloutRecord) -> list[str]:
+    """The same without what is no reason of a campaign: in the moment between two phases only its nodes wait for it."""
+    codes = _codes(record)
+    return [code for code in codes if code not in causes.TURN or record.campaign is None]
+
+
 def _cause(record: RolloutRecord, codes: Collection[str]) -> Told | None:
     """The first of the reasons that has words: the root cause."""
     told = {each.code: each for each in reversed((*_summary(record).told, *_summary(record).waiting))}
@@ -190,7 +196,7 @@ def why_of(record: RolloutRecord) -> str:
     """The root cause in a few words, for a column; nothing where nobody waits."""
     if _end(record):
         return ""
-    cause = _cause(record, _codes(record))
+    cause = _cause(record, _roots(record))
     return foreign.line(f"{cause.why}", WHY_MAX) if cause is not None else ""
 
 

@@ -211,7 +211,11 @@ def _diagnosis(held: Hold) -> tuple[str, str] | None:
         return None
     found = troubles.Diagnosis(trouble=troubles.Trouble(params["diagnosis"]), found=params.get("found", ""))
     cause, cure = troubles.advice(
-        found, pod=params.get("pod", "the driver pod"), node=held.subject, kernel=params.get("kernel", "")
+        found,
+        pod=params.get("pod", "the driver pod"),
+        node=held.subject,
+        kernel=params.get("kernel", ""),
+        back=params.get("back", ""),
     )
     return cause.rstrip(". :"), cure
 

@@ -33,6 +33,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.NO_CANARY,
         HoldCode.NO_WAY_BACK,
         HoldCode.NOTHING_TO_PUBLISH,
+        HoldCode.NOBODY_MAY_START,
         HoldCode.RELEASE_UNSEEN,
         HoldCode.RELEASE_PINNED,
         HoldCode.RELEASE_ONE_WAY,

@@ -17,6 +17,7 @@ from seatrial.cli.show.report.style import STYLE
 from seatrial.core.model.gates.gate import READINESS
 from seatrial.core.text.names import number_of
 from seatrial.core.text.spans import span
+from seatrial.core.words import accounts
 
 UNKNOWN: Final = "not known"
 SHORT: Final = frozenset({"when", "phase", "lasted", "since", "for", "how", "setting"})
@@ -257,12 +258,8 @@ def _said(data: dict[str, Any]) -> str:
     rows = [(_moment(each["at"]), each["who"], each["what"]) for each in data["said"]]
     if not rows:
         return _card("Who said what", "Nobody has approved, paused or undone anything.", "")
-    words = "A name that is claimed is one that no policy holds people to." if _is_claimed(data) else ""
+    words = accounts.explained(each["who"] or "" for each in data["said"])
     return _card("Who said what", words, _table(("when", "who", "what"), rows))
-
-
-def _is_claimed(data: dict[str, Any]) -> bool:
-    return any("(claimed)" in (each["who"] or "") for each in data["said"])
 
 
 def _git(data: dict[str, Any]) -> str:

@@ -1,0 +1,73 @@
+"""What a node says while its rollout waits for something that does not end by itself: that, and what ends it.
+
+    it waits for its turn          any such blocker: an approval, a changed matrix, a pause, a failed node in the way
+    it promises to go on           a stop: whatever the node waits for, nothing follows while the rollout is stopped
+    NVIDIA's controller has it     what keeps that controller from moving any node
+
+Law of this file: a node never promises to go on by itself while only somebody's act lets it. Tests:
+tests/core/test_inheriting.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from seatrial.core.deciding.stops import STOPS
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.seen.rollouts import Told
+from seatrial.core.words import causes, explain
+
+PROMISES: Final = frozenset(
+    {
+        HoldCode.PARALLEL_LIMIT,
+        HoldCode.IDLE_GPU_LIMIT,
+        HoldCode.CLOSE_AHEAD_LIMIT,
+        HoldCode.LEFT_OPEN,
+        HoldCode.DISRUPTION_LIMIT,
+        HoldCode.GIVEN_BACK,
+        HoldCode.UNIT_INCOMPLETE,
+        HoldCode.JOBS_RUNNING,
+        HoldCode.CLOSED_AHEAD,
+        HoldCode.CHECKPOINT_PENDING,
+        HoldCode.KUEUE_PENDING,
+        HoldCode.DRA_PLUGIN_STALE,
+    }
+)
+"""Holds of nodes whose next step says that they go on by themselves, which nobody does while the rollout is stopped."""
+STANDSTILLS: Final = frozenset(
+    {HoldCode.LEADERLESS, HoldCode.PROMISE_BROKEN, *(code for code in STOPS if causes.is_obstacle(code))}
+)
+"""Blockers under which no node goes on at all."""
+NVIDIAS: Final = frozenset({HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED, HoldCode.NVIDIA_STALLED, HoldCode.NVIDIA_FULL})
+"""Blockers under which NVIDIA's controller moves no node that it has."""
+AGAIN: Final = "It goes on once a controller is in charge again."
+
+T = TypeVar("T", bound=Told)
+
+
+def blocker_of(rollout: Iterable[Told]) -> Told | None:
+    """What the rollout as a whole waits for that does not end by itself; None where it goes on."""
+    first = min(rollout, key=lambda each: causes.place(each.code), default=None)
+    return first if first is not None and causes.is_obstacle(first.code) else None
+
+
+def inherited(told: T, blocker: Told | None) -> T:
+    """What a node says, with the blocker of its rollout and the step that ends it, where that keeps the node."""
+    if blocker is None or blocker.code == told.code or not _keeps(blocker.code, told.code):
+        return told
+    if blocker.code == HoldCode.LEADERLESS:
+        # That no controller is in charge is told beside it; what its last status asks for has still to be done.
+        is_promise = told.next_step == explain.EXPLANATIONS[HoldCode(told.code)].next_step
+        return replace(told, next_step=AGAIN) if is_promise else told
+    why = f"{told.why}; the rollout waits ({blocker.code}): {blocker.why}"
+    return replace(told, why=why, next_step=blocker.next_step)
+
+
+def _keeps(blocker: str, code: str) -> bool:
+    if code in causes.TURN:
+        return True
+    if code == HoldCode.MOVED_BY_NVIDIA:
+        return blocker in NVIDIAS
+    return code in PROMISES and blocker in STANDSTILLS
