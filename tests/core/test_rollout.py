@@ -981,6 +981,24 @@ def test_a_dead_canary_keeps_the_way_back_open_only_until_a_person_takes_it_out(
     assert record.history[-1].why == f"Xid 79; skipped by somebody and left as they are: n1 ({how})"
 
 
+def test_the_end_of_a_way_back_names_the_tag_that_still_stands_and_how_to_take_it_away() -> None:
+    url = "https://git.example/gpu cluster.git"
+    matrix = GitPlace(url=url, branch="main", path="matrix.yaml")
+    taken_back = ((PublishStep.PROMOTION, "c3"), (PublishStep.REVERT, "c4"), (PublishStep.BAD, "c5"))
+    source = a_source(steps=taken_back, tag="v2026-11-stable")
+    at_home = {"places": Places(matrix=matrix)}
+    record = course_of(reverting(an_old_node(), source=source, record=at_home), careful(has_source=True)).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTED, "Xid 79")
+    assert record.ending == record.history[-1].why
+    assert record.ending == (
+        f"Xid 79; tag v2026-11-stable in {url} still stands on this version: delete it with `git push '{url}' "
+        f":refs/tags/v2026-11-stable`, or move it with `git push --force '{url}' COMMIT:refs/tags/v2026-11-stable`"
+    )
+    for untagged in (replace(source, tag=""), replace(source, steps=taken_back[1:])):
+        seen = reverting(an_old_node(), source=untagged, record=at_home)
+        assert course_of(seen, careful(has_source=True)).record.ending == "Xid 79"
+
+
 def test_any_node_on_the_way_back_can_be_taken_out_and_the_others_are_waited_for() -> None:
     dead = skipped(a_node("n3", phase=NodePhase.UPGRADE_REQUIRED, **DEAD))
     course = course_of(reverting(canary(wanted=OLD), dead))
