@@ -18,7 +18,7 @@ from typing import Final
 
 from seatrial.cli.show.report import page
 from seatrial_lab.testbed.building.browser import Browser, chromium
-from tests.reported import BROKEN, played
+from tests.reported import BROKEN, careful, played
 
 PLACE: Final = Path(__file__).parent / "looks"
 WIDTHS: Final = (390, 1280)
@@ -47,7 +47,10 @@ def _pages(folder: Path) -> list[Path]:
     (folder / "demo" / "report.html").rename(demo)
     _seatrial("forecast", "--nodes", "500", "--samples", "12", "--seed", "7", "--html", str(forecast))
     (folder / "played").mkdir()
-    report.write_text(page.page(played(folder / "played", fates={"gpu-12": BROKEN}).data()), encoding="utf-8")
+    report.write_text(
+        page.page(played(folder / "played", careful(tags_with_failures=True), fates={"gpu-12": BROKEN}).data()),
+        encoding="utf-8",
+    )
     return [demo, forecast, report]
 
 

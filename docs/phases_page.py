@@ -23,7 +23,8 @@ MEANS: Final[Mapping[RolloutPhase, str]] = {
     RolloutPhase.BAKING: "The gates are asked again and again. Time counts only when we looked all the while and the "
     "round after it passed.",
     RolloutPhase.WAVING: "The version is published for everybody, and the fleet follows in waves, in windows.",
-    RolloutPhase.PROMOTING: "The matrix is promoted and tagged, and every mark is taken away.",
+    RolloutPhase.PROMOTING: "The matrix is promoted and tagged, and every mark is taken away. With failed nodes it "
+    "waits: they are fixed or left out, or a person accepts that.",
     RolloutPhase.DONE: "The target is the production version. Nodes that come late, or are retried, still follow.",
     RolloutPhase.PAUSED: "Everybody keeps their place. The time is no evidence of anything.",
     RolloutPhase.REVERTING: "What was published is taken back, who was touched goes back, a rejected entry is marked.",
@@ -46,7 +47,7 @@ WHEN: Final[Mapping[Way, str]] = {
     (
         RolloutPhase.PROMOTING,
         RolloutPhase.DONE,
-    ): "the matrix is promoted, and nothing of ours is left on nodes",
+    ): "no node has failed, or that is accepted; the matrix is promoted, and nothing of ours is left on nodes",
     (RolloutPhase.CANARY, RolloutPhase.REVERTING): f"{_ABORTED}; a canary failed, {_FAILED}",
     (RolloutPhase.GATING, RolloutPhase.REVERTING): f"{_ABORTED}; a gate failed, {_FAILED}",
     (RolloutPhase.BAKING, RolloutPhase.REVERTING): f"{_ABORTED}; a gate failed, {_FAILED}",

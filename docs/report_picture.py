@@ -13,7 +13,7 @@ from typing import Final
 
 from seatrial.cli.show.report import style, timeline
 from seatrial.cli.show.report.timeline import WIDE
-from tests.reported import BROKEN, played
+from tests.reported import BROKEN, careful, played
 
 EDGE: Final = 20
 HEADS: Final = 74
@@ -27,7 +27,7 @@ text.title { font-size: 15px; font-weight: 600; fill: var(--text) }
 def picture() -> str:
     """A rollout over 20 nodes, of which one fails: two days of bake to scale, and what is short beside it."""
     with tempfile.TemporaryDirectory() as folder:
-        data = played(Path(folder), fates={"gpu-12": BROKEN}).data()
+        data = played(Path(folder), careful(tags_with_failures=True), fates={"gpu-12": BROKEN}).data()
     line = data["timeline"]
     drawn = [("", timeline.drawn(line, WIDE, line["from"], line["to"], looks=line["closer"]))]
     for each in line["closer"]:

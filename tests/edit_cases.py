@@ -253,6 +253,7 @@ CASES: Final = (
     _case("windows.open[].minutes", 1),
     _case("approvals.manual", ["canary", "waves", "promotion", "rollback"]),
     _case("approvals.approved", ["canary", "waves", "promotion", "rollback"]),
+    _case("approvals.tagWithFailures", True),
     _case("said", [], "said"),
     _case("said[].what", "resumed it", "said"),
     _case("said[].by", "bob", "said"),

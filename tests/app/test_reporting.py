@@ -135,7 +135,7 @@ def test_commits_and_tag_are_those_that_the_journal_saw(good: Reported) -> None:
 
 def test_nodes_that_failed_are_named_with_their_reason(tmp_path: Path) -> None:
     fates = {"gpu-07": BROKEN, "gpu-12": BROKEN}
-    data = played(tmp_path, careful(bake=Bake(seconds=3600.0)), fates=fates).data()
+    data = played(tmp_path, careful(bake=Bake(seconds=3600.0), tags_with_failures=True), fates=fates).data()
     assert (data["outcome"], data["exitCode"]) == ("left", 8)
     assert data["verdict"] == f"Done: 18 of 20 nodes run {NEW.version}, 2 failed."
     assert [each["name"] for each in data["nodes"]["failedNodes"]] == ["gpu-07", "gpu-12"]

@@ -272,6 +272,10 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
         ({"spec": {"after": None}}, "takes a field of spec away"),
         ({"spec": {"approvals": {"manual": []}}}, "which points are to be approved is for authors to say"),
         (
+            {"spec": {"approvals": {"tagWithFailures": True}}},
+            "whether failed nodes need an approval is for authors to say",
+        ),
+        (
             {"spec": {"approvals": {"attested": [WORD, WORD | {"by": "bob"}]}}},
             "by has to be system:serviceaccount:people:ann",
         ),
@@ -286,7 +290,17 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
         ({"spec": {"gates": []}}, "this changes spec.gates"),
     ],
     ids=[
-        *("mode", "limits", "after", "points", "in another's name", "signed by another", "annotations", "finalizers"),
+        *(
+            "mode",
+            "limits",
+            "after",
+            "points",
+            "failures",
+            "in another's name",
+            "signed by another",
+            "annotations",
+            "finalizers",
+        ),
         *("an owner that is not there", "abort", "gates"),
     ],
 )

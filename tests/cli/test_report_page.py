@@ -36,7 +36,8 @@ def made(folder: Path, kind: str) -> dict[str, Any]:
             return played(folder).data(has_journal=False)
         case "failed":
             fates = {"gpu-07": BROKEN, "gpu-12": BROKEN}
-            return played(folder, careful(bake=Bake(seconds=7200.0)), fates=fates).data()
+            wish = careful(bake=Bake(seconds=7200.0), tags_with_failures=True)
+            return played(folder, wish, fates=fates).data()
         case "reverted":
             fate = GateFate(fails_on=NEW.version, from_round=30, detail="bus bandwidth 312 GB/s, at least 340 is asked")
             return played(folder, gate_fates={"rdma": fate}).data()

@@ -13,7 +13,7 @@ from seatrial.core.model.policy import Share
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
-from seatrial.sim.nodes import new_node
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import GateFate, Outside
 from seatrial.sim.world import World
 from tests.builders import OLD, an_intent
@@ -24,7 +24,12 @@ HOUR = 3600.0
 class Played:
     """The first node is the canary, and bakes for four hours; people speak at their time."""
 
-    def __init__(self, *gates: Gate, fates: Mapping[str, GateFate] | None = None) -> None:
+    def __init__(
+        self,
+        *gates: Gate,
+        fates: Mapping[str, GateFate] | None = None,
+        node_fates: Mapping[str, Fate] | None = None,
+    ) -> None:
         campaign = Campaign(
             gates=gates,
             bake=Bake(seconds=4 * HOUR, every_seconds=HOUR),
@@ -32,7 +37,7 @@ class Played:
         )
         nodes = [new_node(f"n{number}", running=OLD, wanted=OLD) for number in (1, 2)]
         outside = Outside(operator=outer.cluster_policy(OLD.version, is_auto_upgrading=False))
-        self.world = World(nodes, an_intent(campaign=campaign), outside=outside, gate_fates=fates)
+        self.world = World(nodes, an_intent(campaign=campaign), outside=outside, gate_fates=fates, fates=node_fates)
 
     @property
     def record(self) -> CampaignRecord:

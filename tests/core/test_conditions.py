@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -23,7 +23,13 @@ def a_record(phase: RolloutPhase | None = None, state: str = "waiting", **fields
     counts, holds = fields.pop("counts", {}), fields.pop("holds", {})
     return RolloutRecord(
         name="spring",
-        summary=Summary(state=state, counts=tuple(counts.items()), holds=tuple(holds.items())),
+        summary=Summary(
+            state=state,
+            counts=tuple(counts.items()),
+            holds=tuple(holds.items()),
+            failed=fields.pop("failed", ""),
+            waiting=fields.pop("waiting", ()),
+        ),
         campaign=CampaignRecord(phase=phase, **fields) if phase is not None else None,
     )
 
@@ -100,14 +106,19 @@ def test_a_hold_of_another_release_is_told_last() -> None:
         ),
         (a_record(RolloutPhase.BAKING, gates=(a_gate(GateVerdict.PENDING),)), ("True", "NothingFailed"), WELL),
         (
-            a_record(RolloutPhase.WAVING, counts={"upgrade-failed": 1}, gates=(a_gate(GateVerdict.UNKNOWN),)),
+            a_record(RolloutPhase.WAVING, failed="1 (n3)", gates=(a_gate(GateVerdict.UNKNOWN),)),
             ("False", "NodesFailed"),
-            "1 node failed; `seatrial why NODE` explains",
+            "nodes failed: 1 (n3); `seatrial why NODE` explains",
         ),
         (
-            a_record(counts={"upgrade-failed": 2}),
+            a_record(failed="2 (n3, n4)"),
             ("False", "NodesFailed"),
-            "2 nodes failed; `seatrial why NODE` explains",
+            "nodes failed: 2 (n3, n4); `seatrial why NODE` explains",
+        ),
+        (
+            a_record(counts={"upgrade-failed": 1}),
+            ("True", "NothingFailed"),
+            "no gate has failed, and no node but those left out",
         ),
         (a_record(counts={"upgrade-done": 2}), ("True", "NothingFailed"), WELL),
     ],
@@ -163,6 +174,35 @@ def test_what_somebody_has_to_mend_has_failed_and_what_somebody_asked_for_is_wai
     assert kstatus(record) == ("InProgress" if is_asked_for else "Failed")
     reason = code.value.title().replace("-", "")
     assert told(record)["Reconciling" if is_asked_for else "Stalled"] == ("True", reason)
+
+
+CRASHED = Waiting(code="failed", why="its driver keeps crashing", next_step="Fix it.", nodes=("n3",), count=1)
+
+
+def test_a_rollout_that_is_done_with_failed_nodes_is_not_ready() -> None:
+    record = a_record(RolloutPhase.DONE, "done", failed="1 (n3)", holds={"failed": 1}, waiting=(CRASHED,))
+    assert told(record) == {
+        "Progressing": ("False", "Done"),
+        "Healthy": ("False", "NodesFailed"),
+        "Ended": ("True", "Done"),
+        "Ready": ("False", "NodesFailed"),
+        "Stalled": ("True", "NodesFailed"),
+    }
+    assert (kstatus(record), why_of(record)) == ("Failed", "its driver keeps crashing")
+    assert "nodes failed: 1 (n3)" in conditions_of(record)[3].message
+
+
+def test_a_rollout_without_a_canary_that_has_only_failed_nodes_left_is_not_under_way() -> None:
+    record = a_record(failed="1 (n3)", holds={"failed": 1}, waiting=(CRASHED,))
+    assert {"Ready": ("False", "NodesFailed"), "Stalled": ("True", "NodesFailed")}.items() <= told(record).items()
+    assert (kstatus(record), why_of(record)) == ("Failed", "its driver keeps crashing")
+
+
+def test_a_failed_node_that_is_tried_again_on_its_own_keeps_its_rollout_under_way() -> None:
+    again = replace(CRASHED, until=1000.0)
+    assert kstatus(a_record(failed="1 (n3)", holds={"failed": 1}, waiting=(again,))) == "InProgress"
+    others = a_record(failed="1 (n3)", holds={"failed": 1, "jobs-running": 1}, waiting=(CRASHED,))
+    assert kstatus(others) == "InProgress"
 
 
 def test_whoever_waits_by_kstatus_reads_why_it_was_undone() -> None:

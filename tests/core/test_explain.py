@@ -588,6 +588,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         CAREFUL,
     ),
     HoldCode.MEMBERS_LEFT: (at(RolloutPhase.DONE, a_done_node(), a_node("n2", is_ready=False)), CAREFUL),
+    HoldCode.NODES_FAILED: (
+        at(RolloutPhase.PROMOTING, a_done_node(), a_node("n2", NodePhase.UPGRADE_FAILED, record=TIMED_OUT)),
+        CAREFUL,
+    ),
     HoldCode.POOLS_LEFT: (
         at(RolloutPhase.DONE, a_done_node(owner="a"), operator=an_operator(NEW.version, pools=(EMPTY_POOL,))),
         careful(publish=Via.GIT),

@@ -25,7 +25,7 @@ from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, Decision, decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishStep, RolloutPhase, Via
+from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
@@ -165,6 +165,9 @@ UNMEASURED = "it is opened, and a gate that wants its GPUs has not passed"
 GATED = a_campaign_record(RolloutPhase.GATING, round=1)
 PROPOSED = a_campaign_record()
 PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable", **BAKED)
+CRASHED = a_node("n2", NodePhase.UPGRADE_FAILED, record={"failed_revision": NEW.hash, "failures": 1})
+GIVEN_UP = hold("n2", HoldCode.FAILED, why="driver-timeout")
+UNACCEPTED = "n2 has failed, and nobody has accepted that"
 UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
 WITH_A_MATRIX = replace(CAREFUL, campaign=a_campaign(has_source=True))
 UNREJECTED = "the entry is marked bad, and nobody has rejected the version"
@@ -812,6 +815,33 @@ CASES = [
         a_snapshot(a_done_node()),
         a_decision(PROMOTION),
         (Breach(promise="bake", subject="rollout/spring/promotion", detail="there is no record of a canary"),),
+    ),
+    # accepted
+    Case(
+        "the matrix is promoted with a failed node that a person has accepted",
+        at(PROMOTING, a_done_node(), CRASHED, operator_version=NEW.version),
+        a_decision(PROMOTION, holds=(GIVEN_UP,)),
+        intent=replace(CAREFUL, campaign=a_campaign(approved=(Point.PROMOTION,))),
+    ),
+    Case(
+        "the matrix is promoted with a failed node that a person has left out",
+        at(PROMOTING, a_done_node(), replace(CRASHED, facts=replace(CRASHED.facts, is_skipped=True))),
+        a_decision(PROMOTION, holds=(GIVEN_UP,)),
+        intent=CAREFUL,
+    ),
+    Case(
+        "the matrix is promoted with a failed node",
+        at(PROMOTING, a_done_node(), CRASHED),
+        a_decision(PROMOTION, holds=(GIVEN_UP,)),
+        (Breach(promise="accepted", subject="rollout/spring/promotion", detail=UNACCEPTED),),
+        CAREFUL,
+    ),
+    Case(
+        "a campaign without a matrix is done with a failed node",
+        at(PROMOTING, a_done_node(), CRASHED),
+        replace(recorded(PROMOTING, replace(PROMOTING, phase=RolloutPhase.DONE)), holds=(GIVEN_UP,)),
+        (Breach(promise="accepted", subject="rollout/spring", detail=UNACCEPTED),),
+        CAREFUL,
     ),
     # way back
     Case(

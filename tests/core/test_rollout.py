@@ -822,6 +822,85 @@ def test_after_the_end_nobody_follows_while_another_campaign_is_under_way() -> N
     assert course_of(seen).open == frozenset()
 
 
+# ── promotion with failed nodes ──────────────────────────────────────────────────────────────────────────────────────
+
+CRASHED = a_node("n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record=FAILURE)
+TOLERANT = careful(has_source=True)
+
+
+@pytest.mark.parametrize("has_source", [True, False])
+def test_a_failed_node_keeps_its_campaign_from_promotion_until_a_person_accepts_it(has_source: bool) -> None:
+    seen = promoting(canary(), CRASHED, source=a_source() if has_source else None)
+    waits = course_of(seen, careful(has_source=has_source))
+    assert (waits.acts, codes(waits)) == ((), [HoldCode.NODES_FAILED])
+    assert dict(waits.holds[0].params) == {"count": "1", "nodes": "n2"}
+    for accepted in ({"approved": (Point.PROMOTION,)}, {"tags_with_failures": True}):
+        course = course_of(seen, careful(has_source=has_source, **accepted))
+        assert [type(act) for act in course.acts] == [Promote if has_source else MarkNode]
+        assert codes(course)[-1] is HoldCode.MEMBERS_LEFT
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        a_done_node("n2"),
+        a_node("n2", NodePhase.UPGRADE_FAILED, is_skipped=True, record=FAILURE),
+    ],
+    ids=["mended", "left out"],
+)
+def test_a_failed_node_that_was_mended_or_left_out_lets_its_campaign_continue(node: NodeSeen) -> None:
+    assert course_of(promoting(canary(), node, source=a_source()), TOLERANT).acts == (PROMOTION,)
+
+
+def test_a_failed_node_that_is_tried_again_may_start_and_is_waited_for() -> None:
+    again = a_node("n2", NodePhase.UPGRADE_REQUIRED, is_cordon_ours=True, record=FAILURE)
+    course = course_of(promoting(canary(), again, source=a_source()), TOLERANT)
+    assert (course.acts, codes(course)) == ((), [HoldCode.WAVE_AT_WORK])
+    assert "n2" in course.open
+
+
+def test_with_more_failures_than_are_allowed_no_node_starts_before_the_promotion() -> None:
+    seen = promoting(canary(), CRASHED, waiting("n3"), source=a_source())
+    assert course_of(seen, replace(TOLERANT, failed_max=0)).open == frozenset()
+    assert "n3" in course_of(seen, TOLERANT).open
+
+
+def test_the_history_says_who_was_left_behind_once_that_is_settled() -> None:
+    ended = course_of(waving(CRASHED), TOLERANT).record
+    assert (ended.phase, ended.history[-1].why) == (
+        RolloutPhase.PROMOTING,
+        "the last wave is over, and these nodes are left: n2 (failed)",
+    )
+    written: dict[str, Any] = NAMED | {"history": ended.history}
+    seen = at(RolloutPhase.PROMOTING, canary(), CRASHED, record=written, source=a_source())
+    assert course_of(seen, TOLERANT).record == seen.rollout.campaign
+    accepted = course_of(seen, replace(TOLERANT, campaign=a_campaign(has_source=True, tags_with_failures=True))).record
+    assert accepted.history[-1].why == "without n2 (failed)"
+    mended = at(RolloutPhase.PROMOTING, canary(), a_done_node("n2"), record=written, source=a_source())
+    assert course_of(mended, TOLERANT).record.history[-1].why == ""
+
+
+def test_a_promotion_that_has_begun_is_finished_whatever_fails_meanwhile() -> None:
+    assert codes(course_of(promoting(canary(), CRASHED, source=PROMOTED), TOLERANT))[0] is HoldCode.MARKS_PENDING
+
+
+def test_a_person_who_approves_the_promotion_reads_which_nodes_failed() -> None:
+    seen = waving(CRASHED)
+    course = course_of(seen, one_by_one(manual=(Point.PROMOTION,)))
+    assert codes(course) == [HoldCode.APPROVAL_PENDING, HoldCode.NODES_FAILED]
+    approved = one_by_one(manual=(Point.PROMOTION,), approved=(Point.PROMOTION,))
+    assert phase_after(seen, approved) is RolloutPhase.PROMOTING
+
+
+def test_a_node_that_nvidias_controller_gave_up_keeps_its_campaign_from_promotion() -> None:
+    failed = a_well_node("n2", nvidia_state="upgrade-failed")
+    moved = a_well_node("n1", nvidia_state="upgrade-done")
+    operator = an_operator(NEW.version, is_auto_upgrading=True)
+    record = NAMED | {"mode": Mode.DELEGATED}
+    seen = at(RolloutPhase.PROMOTING, moved, failed, record=record, source=a_source(), operator=operator)
+    assert HoldCode.NODES_FAILED in codes(course_of(seen, TOLERANT))
+
+
 # ── back ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 UNDONE: dict[str, Any] = PROVEN | {"why": "Xid 79", "rejected": "Xid 79"}
@@ -900,6 +979,24 @@ def test_a_dead_canary_keeps_the_way_back_open_only_until_a_person_takes_it_out(
         else "not Ready, no driver pod, still cordoned by us"
     )
     assert record.history[-1].why == f"Xid 79; skipped by somebody and left as they are: n1 ({how})"
+
+
+def test_the_end_of_a_way_back_names_the_tag_that_still_stands_and_how_to_take_it_away() -> None:
+    url = "https://git.example/gpu cluster.git"
+    matrix = GitPlace(url=url, branch="main", path="matrix.yaml")
+    taken_back = ((PublishStep.PROMOTION, "c3"), (PublishStep.REVERT, "c4"), (PublishStep.BAD, "c5"))
+    source = a_source(steps=taken_back, tag="v2026-11-stable")
+    at_home = {"places": Places(matrix=matrix)}
+    record = course_of(reverting(an_old_node(), source=source, record=at_home), careful(has_source=True)).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTED, "Xid 79")
+    assert record.ending == record.history[-1].why
+    assert record.ending == (
+        f"Xid 79; tag v2026-11-stable in {url} still stands on this version: delete it with `git push '{url}' "
+        f":refs/tags/v2026-11-stable`, or move it with `git push --force '{url}' COMMIT:refs/tags/v2026-11-stable`"
+    )
+    for untagged in (replace(source, tag=""), replace(source, steps=taken_back[1:])):
+        seen = reverting(an_old_node(), source=untagged, record=at_home)
+        assert course_of(seen, careful(has_source=True)).record.ending == "Xid 79"
 
 
 def test_any_node_on_the_way_back_can_be_taken_out_and_the_others_are_waited_for() -> None:

@@ -178,6 +178,25 @@ def test_a_canary_that_fails_is_led_back_to_an_end() -> None:
     assert not [node for node in story.world.nodes.values() if node.facts.is_cordoned or node.facts.is_skipped]
 
 
+def test_a_node_that_nvidias_controller_gave_up_keeps_its_rollout_from_the_end_until_it_is_retried() -> None:
+    story = Story(fates={"n02": BROKEN})
+    story.change(lambda intent: replace(intent, failed_max=1))
+    report = story.play()
+    assert report.decision is not None
+    assert story.record.phase is RolloutPhase.PROMOTING
+    assert HoldCode.NODES_FAILED in {held.code for held in report.decision.holds}
+    story.world.mend("n02")
+    story.world.change("n02", retried)
+    story.play()
+    assert (story.record.phase, story.drivers()) == (RolloutPhase.DONE, {NEW.version})
+    assert not [node for node in story.world.nodes.values() if node.facts.is_skipped]
+
+
+def retried(node: NodeSeen) -> NodeSeen:
+    """What `seatrial node retry` writes under NVIDIA's controller."""
+    return replace(node, facts=replace(node.facts, nvidia_state="upgrade-required"))
+
+
 def test_one_that_failed_goes_back_first_where_it_keeps_the_only_slot_of_nvidias_controller() -> None:
     story = Story(fates={"n02": BROKEN})
     operator = replace(story.world.outside.operator, policy=outer.NOTHING_SAID)

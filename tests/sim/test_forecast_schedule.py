@@ -212,6 +212,7 @@ def test_what_nobody_can_foresee_is_said_to_be_left_out() -> None:
         "the wait for a yes before waves",
         "the way of commits into the cluster",
         "a bake that lasts until a loss of 2% is ruled out",
+        "the wait for an approval once nodes have failed",
         "gates that fail, and the way back then",
     )
 

@@ -21,6 +21,8 @@ def why_not(picture: Picture) -> str:
         return f"it is undone ({record.why or 'no reason was recorded'})"
     if record.phase is RolloutPhase.PAUSED:
         return f"it is paused; continue with `seatrial rollout resume {quote(picture.name)}`"
+    if record.phase is RolloutPhase.PROMOTING and any(told.code == HoldCode.NODES_FAILED for told in picture.told):
+        return ""
     if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
         return ""  # the only yes that is asked for while waves go is that to the promotion
     if record.phase is RolloutPhase.WAVING:

@@ -120,6 +120,7 @@ class HoldCode(StrEnum):
     POOLS_LEFT = "pools-left"
     WAVE_PAUSE = "wave-pause"
     CLOSED_IN_PAUSE = "closed-in-pause"
+    NODES_FAILED = "nodes-failed"
     PROMOTION_PENDING = "promotion-pending"
     ROLLBACK_PENDING = "rollback-pending"
     REVERT_PENDING = "revert-pending"

@@ -40,6 +40,7 @@ RESTING: Final = frozenset(
         HoldCode.GATE_REFUSED,
         HoldCode.GATE_UNATTESTED,
         HoldCode.FAILURE_BUDGET,
+        HoldCode.NODES_FAILED,
         HoldCode.WRITTEN_BY_ANOTHER,
         HoldCode.TAKEN_OVER,
         HoldCode.REVERT_CONFLICT,

@@ -253,6 +253,7 @@ ROOTS: Final[Mapping[HoldCode, OfWorld]] = {
     HoldCode.TARGET_NOT_PUBLISHED: lambda world, _: _is_published_by_others(world),
     HoldCode.NVIDIA_STALLED: lambda world, _: upgrade_controller.is_stalled(world.nodes.values()),
     HoldCode.UNDONE: lambda world, _: _phase_of(world) is RolloutPhase.REVERTED,
+    HoldCode.NODES_FAILED: lambda world, _: any(map(has_failed, world.nodes.values())),
     HoldCode.FAILURE_BUDGET: lambda world, _: sum(map(has_failed, world.nodes.values())) > world.intent.failed_max,
 }
 """Why a rollout, or any node of it, waits for somebody."""

@@ -43,6 +43,12 @@ def test_a_yes_that_nobody_asked_for_is_told_to_be_one() -> None:
     assert "would not have asked" in wishing.approve(a_rollout(), "waves").said
 
 
+def test_a_rollout_that_waits_with_failed_nodes_has_asked_for_its_promotion() -> None:
+    waiting = a_rollout()
+    waiting.raw["status"] = {"waits": [{"code": "nodes-failed"}]}
+    assert "would not have asked" not in wishing.approve(waiting, "promotion").said
+
+
 def test_an_abort_is_a_reason_and_ends_a_pause_too() -> None:
     assert wishing.abort(a_rollout(), "slow").spec == {"abort": "slow"}
     paused = wishing.abort(a_rollout(paused=True), "slow")

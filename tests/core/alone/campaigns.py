@@ -17,6 +17,7 @@ from seatrial.core.movers import letting_in, publishing
 from seatrial.core.movers.view import View
 from seatrial.core.node import progress
 from seatrial.core.promises.of_campaigns import (
+    accepted,
     bake,
     let_in,
     measured,
@@ -53,6 +54,13 @@ def a_canary_and_a_fleet_side_by_side() -> Story:
     world = Played(SMOKE).world
     world.intent = an_intent(parallel_max=2, unavailable_max=2, campaign=world.intent.campaign)
     return Story(world)
+
+
+def a_fleet_with_a_node_that_fails() -> Story:
+    """The node that follows the canary does not load the new driver, and one failure is allowed."""
+    world = Played(SMOKE, node_fates={"n2": Fate(driver_fails_on=NEW.version)}).world
+    world.intent = replace(world.intent, failed_max=1)
+    return Story(world, hours=10)
 
 
 def a_target_that_is_published_already() -> Story:
@@ -209,6 +217,12 @@ ROWS: tuple[Row, ...] = (
             "True for each in record.gates",
         ),
         (baking.why_incomplete, "verdict is not GateVerdict.PASSED", "False"),
+    ),
+    row(
+        accepted,
+        "a failed node does not keep its campaign from its end",
+        a_fleet_with_a_node_that_fails,
+        (campaigns._promote, "waits is not None", "False"),
     ),
     row(
         measured,

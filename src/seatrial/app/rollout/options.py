@@ -77,6 +77,7 @@ class Care:
     window: tuple[dict[str, Any], ...] = ()
     time_zone: str | None = None
     manual: tuple[str, ...] = ()
+    tag_with_failures: bool = False
     max_unavailable: str | None = None
     max_parallel: int | None = None
     max_failed: int | None = None

@@ -53,7 +53,7 @@ def spec_of(
         "bake": _bake(care),
         "waves": _waves(care),
         "windows": _some(timeZone=care.time_zone, open=list(care.window)) if care.window else None,
-        "approvals": {"manual": list(care.manual)} if care.manual else None,
+        "approvals": _some(manual=list(care.manual) or None, tagWithFailures=True if care.tag_with_failures else None),
         "limits": _some(
             maxUnavailable=care.max_unavailable,
             maxParallelUpgrades=care.max_parallel,

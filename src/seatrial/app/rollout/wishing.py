@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.errors import SeatrialError
+from seatrial.core.holds import HoldCode
 from seatrial.core.text import foreign
 from seatrial.core.text.commands import filled
 
@@ -60,7 +61,8 @@ def approve(rollout: Rollout, point: str) -> Wish:
         raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to approve.")
     if point in approved:
         return Wish(said=f"{rollout.name}: {point} is already approved.")
-    asks = approvals.get("manual") or ()
+    waits = {each.get("code") for each in rollout.status.get("waits") or ()}
+    asks = [*(approvals.get("manual") or ()), *(["promotion"] if HoldCode.NODES_FAILED in waits else ())]
     unasked = "" if point in asks else f" It would not have asked: {point} is not among its manual points."
     return Wish(
         said=f"{rollout.name}: {point} is approved.{unasked} {filled(WATCH, {'name': rollout.name})}",

@@ -135,7 +135,7 @@ def promote(args: argparse.Namespace) -> int:
     wishing.check_campaign(rollout)
     picture = picture_of(finished(looking.look(cluster, rollout.name)))
     missing = promoting.why_not(picture) if picture is not None else "it has not begun"
-    if picture is not None and picture.record.phase.value in ("Promoting", "Done"):
+    if picture is not None and missing and picture.record.phase.value in ("Promoting", "Done"):
         return tell(rollout, f"{rollout.name} is already promoted ({picture.record.phase.value}).", args.output)
     if missing:
         print(f"seatrial: {rollout.name} is not promoted: {missing}.", file=sys.stderr)

@@ -115,6 +115,7 @@ def _add_care(parser: argparse.ArgumentParser) -> None:
     )
     more.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 means no limit")
     more.add_argument("--max-failed", metavar="N", type=words.count, help="failures allowed (1)")
+    more.add_argument("--tag-with-failures", action="store_true", help="promote without asking when nodes have failed")
     more.add_argument("--no-prepull", action="store_true", help="do not bring the image to a node beforehand")
     more.add_argument("--notify", metavar="URL", help="tell this webhook")
 

@@ -145,7 +145,7 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
     yield f"{phase}{_left(picture)}"
     yield ink.paint("; ".join(filter(None, (f"{picture.who_moves} ({picture.mode})", picture.source))), "faint")
     if record.why:
-        yield ink.paint(f"undone because {record.why}", "bad")
+        yield ink.paint(f"undone because {record.ending}", "bad")
     if record.rejected not in ("", record.why):
         yield ink.paint(f"the version is rejected: {record.rejected}", "bad")
 

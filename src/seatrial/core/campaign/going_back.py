@@ -22,6 +22,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.requests import RequestState
 from seatrial.core.movers import marks, publishing
 from seatrial.core.movers.view import Outcome, View
+from seatrial.core.text.commands import filled
 from seatrial.core.text.names import a_few
 
 REFUSALS_MAX: Final = 5
@@ -91,7 +92,22 @@ def _end(view: View, out: tuple[str, ...]) -> Course:
     if view.taken_over:
         later = a_few([f"{resource} stays at {version}" for resource, version in view.taken_over])
         why = f"{why}; written by somebody after this rollout, and not overwritten: {later}"
+    tag = _standing_tag(view)
+    why = f"{why}; {tag}" if tag else why
     return replace(course, record=replace(course.record, history=(*turns, replace(last, why=why))))
+
+
+TAG_STANDS: Final = (
+    "tag {tag} in {url} still stands on this version: delete it with `git push {url} :refs/tags/{tag}`, or move it "
+    "with `git push --force {url} COMMIT:refs/tags/{tag}`"
+)
+
+
+def _standing_tag(view: View) -> str:
+    """That the tag of the promotion stays, with the commands to take it away; empty where there is none in Git."""
+    place = (view.record.places or view.campaign.places).matrix
+    tag = view.source.tag if view.source is not None and _is_promoted(view.source) else ""
+    return filled(TAG_STANDS, {"tag": tag, "url": place.url}) if tag and place is not None else ""
 
 
 def _left_as(node: NodeSeen) -> str:

@@ -57,6 +57,8 @@ from seatrial.core.node.progress import Progress, wants
 from seatrial.core.text.moments import dated
 from seatrial.core.text.names import a_few, number_of
 
+UNSETTLED: Final = "the last wave is over, and these nodes are left: "
+"""How the turn to Promoting begins while nodes have failed, and nobody has said yet whether to go on without them."""
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases that rest on rounds of gates, and after a pause go on with a new one."""
 
@@ -330,17 +332,22 @@ def _left_behind(view: View, stuck: Mapping[str, HoldCode]) -> frozenset[str]:
 def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
     """A wave is over: the next one, after the pause between them; or promotion, after the last."""
     record, now = view.record, view.now
-    without = f"without {stragglers.named(left)}" if left else ""
+    without = _without(left)
     if record.wave + 1 >= count:
         # Where the canaries are all there is, no wave has published anything.
         acts, holds = view.mover.publish(view, PublishStep.FLEET, publishing.vacant(view))
         if acts or holds:
             return Course(record=record, acts=acts, holds=holds)
+        failed = stragglers.failed(view)
         waiting = view.unapproved(Point.PROMOTION)
-        if waiting is not None:
-            return Course(record=record, holds=(waiting,))
-        left = {**left, **stragglers.failed(view)}
-        without = f"without {stragglers.named(left)}" if left else ""
+        if waiting is not None:  # one approval is enough: who gives it is told here what has failed
+            is_asked = failed and not view.campaign.accepts_failures
+            crashed = (stragglers.why_unpromoted(view, failed),) if is_asked else ()
+            return Course(record=record, holds=(waiting, *crashed))
+        if failed and not view.campaign.accepts_failures:
+            without = f"{UNSETTLED}{stragglers.named({**left, **failed})}"
+        else:
+            without = _without({**left, **failed})
         day = dated(now)
         named = {"date": f"{day:%Y-%m-%d}", "tag_base": f"v{day:%Y-%m}-stable"}
         return turn_to(view, RolloutPhase.PROMOTING, why=without, **named)
@@ -359,6 +366,12 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
 
 def _promote(view: View) -> Course:
     record = view.record
+    waits = _wait_for_failed(view)
+    if waits is not None:
+        return waits
+    record = _settled(view)
+    if record != view.record:
+        return Course(record=record)
     moved = preflight.why_moved(view)
     if moved is not None:
         return Course(record=record, holds=(moved,))
@@ -378,6 +391,40 @@ def _promote(view: View) -> Course:
             acts, holds = view.act(act, HoldCode.PROMOTION_PENDING, tag=record.tag_base)
             return Course(record=record, acts=acts, holds=holds)
     return _follow(view) or turn_to(view, RolloutPhase.DONE)
+
+
+def _without(left: Mapping[str, HoldCode]) -> str:
+    return f"without {stragglers.named(left)}" if left else ""
+
+
+def _settled(view: View) -> CampaignRecord:
+    """The record with who is left behind by now, where that was open when the last wave ended."""
+    *turns, last = view.record.history or (Turn(phase=RolloutPhase.PROMOTING, at=view.now),)
+    if not last.why.startswith(UNSETTLED):
+        return view.record
+    left = {**view.mover.why_stuck(view, view.nodes), **stragglers.failed(view)}
+    return replace(view.record, history=(*turns, replace(last, why=_without(left))))
+
+
+def _wait_for_failed(view: View) -> Course | None:
+    """Wait while members have failed and no person has accepted that, or one of them is tried again."""
+    is_begun = view.source is not None and bool(view.source.commit_of(PublishStep.PROMOTION))
+    if view.campaign.accepts_failures or is_begun:
+        return None
+    failed, again = stragglers.failed(view), stragglers.tried_again(view)
+    if failed:
+        told = stragglers.why_unpromoted(view, failed)
+    elif again:
+        wave = view.record.wave + 1
+        told = view.mover.at_work(view, again, view.hold(HoldCode.WAVE_AT_WORK, wave=wave, waves=wave, left=len(again)))
+    else:
+        return None
+    late = _late(view) if len(view.mover.failed(view, view.nodes)) <= view.intent.failed_max else frozenset()
+    acts, holds = marks.prepare(view, late)
+    if acts or holds:
+        return Course(record=view.record, acts=acts, holds=(told, *holds))
+    course = _let_start(view, late, told)
+    return course if told in course.holds else replace(course, holds=(told, *course.holds))
 
 
 def _follow(view: View) -> Course | None:

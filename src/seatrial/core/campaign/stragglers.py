@@ -5,6 +5,7 @@
     a canary that is so   likewise; then another node goes first, where one is fit for it
     marked skip           a person wants it left alone: nobody waits
     failed, and away      no more may be unavailable: nobody starts until somebody mends it, and that is told
+    failed at the end     the promotion waits for a person: mended, left out, or approved without it
 
 Law of this file: nobody is given up. Who is left behind stays open, and follows by itself when it can; waves that came
 after do not wait for it again. Tests: tests/core/test_stragglers.py
@@ -20,10 +21,10 @@ from seatrial.core.campaign import canary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Progress, is_without_gpu
+from seatrial.core.node.progress import Progress, is_left_out, is_without_gpu
 from seatrial.core.text.names import a_few
 
 TELLING = frozenset(
@@ -103,8 +104,32 @@ def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: 
 
 
 def failed(view: View) -> dict[str, HoldCode]:
-    """The members that have failed."""
-    return {name: HoldCode.FAILED for name in view.nodes if view.progress(name) is Progress.FAILED}
+    """The members that have failed, without those that a person has left out since."""
+    return {
+        name: HoldCode.FAILED
+        for name, member in view.nodes.items()
+        if view.progress(name) is Progress.FAILED and not is_left_out(member.facts)
+    }
+
+
+def tried_again(view: View) -> list[str]:
+    """The members that have failed and are on their way once more, in order of name."""
+    found = {name for name, member in view.nodes.items() if _is_tried_again(view, member)}
+    return sorted(found - view.mover.why_stuck(view, found).keys())
+
+
+def _is_tried_again(view: View, member: NodeSeen) -> bool:
+    if view.progress(member.name) not in (Progress.AWAY, Progress.MOVING) or is_left_out(member.facts):
+        return False
+    if view.mover.starts_by_itself:  # NVIDIA's states do not remember a failure, so everybody under way counts
+        return member.facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value)
+    record = member.record
+    return record is not None and record.phase is not NodePhase.UPGRADE_DONE and bool(record.failures)
+
+
+def why_unpromoted(view: View, found: Collection[str]) -> Hold:
+    """That these members have failed, and that a person decides whether to go on without them."""
+    return view.hold(HoldCode.NODES_FAILED, count=len(found), nodes=a_few(sorted(found)))
 
 
 def named(found: Mapping[str, HoldCode]) -> str:
@@ -123,7 +148,8 @@ def told(view: View) -> tuple[Hold, ...]:
         holds.append(view.hold(HoldCode.MEMBERS_WITHOUT_GPU, count=len(bare), nodes=a_few(bare)))
     if view.record.phase in (RolloutPhase.PROMOTING, RolloutPhase.DONE):
         left = view.mover.why_stuck(view, set(view.nodes) - set(bare))
-        left |= failed(view)
+        if view.record.phase is RolloutPhase.DONE or view.campaign.accepts_failures:
+            left |= failed(view)  # before that they are what the promotion waits for
         if left:
             holds.append(view.hold(HoldCode.MEMBERS_LEFT, count=len(left), nodes=named(left)))
         pools = publishing.left_out(view)

@@ -29,9 +29,10 @@ from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Admission, Cost, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node.progress import Progress
+from seatrial.core.node.progress import Progress, is_left_out
 from seatrial.core.node.writing import retry_at
 from seatrial.core.text import foreign
+from seatrial.core.text.names import a_few
 from seatrial.core.words import causes, explain
 
 SUMMARY_SECONDS: Final = 15.0
@@ -44,6 +45,8 @@ TOLD_MAX: Final = 8
 """How many waits of the rollout itself its status tells in words."""
 NAMED_MAX: Final = 5
 """How many nodes that wait for one reason the rollout's status names."""
+FAILED_MAX: Final = 2
+"""How many failed nodes a column names."""
 TOLD_WORDS_MAX: Final = 3_000
 """How long the words for one wait of the rollout itself may be: a text to paste may be in them."""
 WORDS_MAX: Final = 1_000
@@ -221,7 +224,8 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
     codes = Counter(map(attrgetter("code"), holds))
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
     mover = mover_seen(seen, intent)
-    on_target = mover.standings(seen.nodes, mover.target(intent)).get(Progress.DONE, ()) if intent is not None else ()
+    standings = mover.standings(seen.nodes, mover.target(intent)) if intent is not None else {}
+    on_target = standings.get(Progress.DONE, ())
     # Nodes whose records say done may be so for an earlier target: it is over when all were seen to run this one, and
     # stays so while nothing is asked for anew, also when a driver is started again.
     is_there = intent is None or len(on_target) == len(seen.nodes) or _was_done(seen)
@@ -234,7 +238,14 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
         holds=tuple(sorted((code.value, count) for code, count in told.items())),
         done=len(on_target),
         total=len(seen.nodes),
+        failed=_failed(seen, standings.get(Progress.FAILED, ())),
     )
+
+
+def _failed(seen: Snapshot, names: Iterable[str]) -> str:
+    """How many of these no person has left out, and which, in the room of a column."""
+    failed = sorted(name for name in names if not is_left_out(seen.nodes[name].facts))
+    return f"{len(failed)} ({a_few(failed, FAILED_MAX)})" if failed else ""
 
 
 def _was_done(seen: Snapshot) -> bool:

@@ -208,6 +208,8 @@ class Campaign:
     """Where a person has to say yes."""
     approved: tuple[Point, ...] = ()
     """Where a person has said yes."""
+    tags_with_failures: bool = False
+    """Whether a rollout with failed nodes is promoted, and its entry tagged, without an approval for it."""
     attested: tuple[Word, ...] = ()
     """What was said for gates that ask for somebody's word."""
     publish: Via = Via.DIRECT
@@ -238,6 +240,11 @@ class Campaign:
     """Who told it what, oldest first."""
     report: str = ""
     """Where people find its report; empty where nobody says."""
+
+    @property
+    def accepts_failures(self) -> bool:
+        """Whether a person has said that it may be promoted without the nodes that failed."""
+        return self.tags_with_failures or Point.PROMOTION in self.approved
 
     def rejects(self, record: CampaignRecord) -> bool:
         """Whether the way back marks the entry: for a verdict of ours, or because the person who undoes it says so."""
@@ -347,6 +354,12 @@ class CampaignRecord:
     why: str = ""
     """Why it is undone."""
     history: tuple[Turn, ...] = ()
+
+    @property
+    def ending(self) -> str:
+        """Why it is undone; once it is, with what stays as it is."""
+        told = self.history[-1].why if self.history and self.phase is RolloutPhase.REVERTED else ""
+        return told or self.why
 
     @property
     def has_asked(self) -> bool:

@@ -209,6 +209,9 @@ EDITS: Final[Mapping[str, Edit]] = {
     "windows.open[].minutes": _WINDOW,
     "approvals.manual": _next("A point that is still ahead waits for approval, or no longer does."),
     "approvals.approved": _next("An approval counts at its point; withdrawn after that, it changes nothing."),
+    "approvals.tagWithFailures": _next(
+        "The promotion waits for an approval when nodes have failed, or no longer does."
+    ),
     "approvals.attested": _WORD,
     "approvals.attested[].gate": _WORD,
     "approvals.attested[].node": _WORD,

@@ -28,6 +28,7 @@ Of a campaign, besides:
     turn           its record walks along the table of phases, and what was proven or written down is not lost
     record_first   nothing is done in the pass that changes the record
     bake           the fleet follows, and the matrix is promoted, only after every gate passed for as long as asked
+    accepted       nothing is promoted, or done, with failed nodes unless a person has accepted that
     measured       no canary of ours takes work before the gates that want its GPUs have passed
     way_back       no version is published without one to go back to
     overwritten    the way back leaves a version that somebody wrote after ours
@@ -49,6 +50,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach, Promise
 from seatrial.core.promises.of_campaigns import (
+    accepted,
     bake,
     let_in,
     measured,
@@ -105,6 +107,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     turn,
     record_first,
     bake,
+    accepted,
     measured,
     way_back,
     overwritten,

@@ -29,7 +29,7 @@ from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import progress
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import carrier_of, carries, is_same, resources_of, share_of, wants
+from seatrial.core.node.progress import Progress, carrier_of, carries, is_same, resources_of, share_of, wants
 from seatrial.core.promises.breach import Breach, breach, is_start, is_within
 
 
@@ -155,6 +155,23 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
     asked_seconds = record.bake_asked_seconds
     asked_seconds = intent.campaign.bake.seconds if asked_seconds is None else asked_seconds
     return f"baked {record.baked_seconds} of {asked_seconds} s" if record.baked_seconds < asked_seconds else ""
+
+
+def accepted(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nothing is promoted, and no campaign is done, with failed nodes unless a person has accepted that."""
+    record, campaign = seen.rollout.campaign, intent.campaign
+    is_begun = seen.source is not None and bool(seen.source.commit_of(PublishStep.PROMOTION))
+    if campaign is None or record is None or campaign.accepts_failures or is_begun:
+        return
+    for action in decision.actions:
+        after = action.record.campaign if isinstance(action, WriteRolloutRecord) else None
+        ends = after is not None and after.phase is RolloutPhase.DONE and record.phase is RolloutPhase.PROMOTING
+        if ends or isinstance(action, Promote):
+            mover = mover_seen(seen, intent)
+            found = mover.standings(seen.nodes, mover.target(intent)).get(Progress.FAILED, ())
+            failed = sorted(name for name in found if not progress.is_left_out(seen.nodes[name].facts))
+            if failed:
+                yield breach("accepted", action.subject, f"{failed[0]} has failed, and nobody has accepted that")
 
 
 def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:

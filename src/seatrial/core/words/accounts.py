@@ -135,7 +135,7 @@ def evidence(record: CampaignRecord) -> str:
 def left(record: CampaignRecord) -> str:
     """Who did not come along, as it was written down when the last wave ended."""
     told = next((turn.why for turn in reversed(record.history) if turn.phase is RolloutPhase.PROMOTING), "")
-    return f"The fleet continued {told}." if told else ""
+    return f"The fleet continued {told}." if told.startswith("without ") else ""
 
 
 def spoken(said: Sequence[Spoken], *, is_held: bool = False) -> str:
@@ -169,7 +169,7 @@ def verdict(intent: Intent, record: CampaignRecord | None, tally: Tally, *, stat
         case RolloutPhase.DONE:
             return f"Done: {_came(intent, tally)}."
         case RolloutPhase.REVERTED:
-            return _because("Reverted", record.why)
+            return _because("Reverted", record.ending)
         case RolloutPhase.REVERTING:
             return _because("Being reverted", record.why)
         case RolloutPhase.PAUSED:

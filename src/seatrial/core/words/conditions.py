@@ -9,6 +9,7 @@ are so:
 
                                             Ready    Reconciling   Stalled     kstatus
     Done                                    True     –             –           Current
+    Done, and nodes have failed             False    –             True        Failed
     under way, or waiting by itself         False    True          –           InProgress
     waiting for what somebody asked for     False    True          –           InProgress
     waiting for somebody to mend something  False    –             True        Failed
@@ -40,6 +41,9 @@ MESSAGE_MAX: Final = 400
 """How long the first part of a message may be."""
 WHY_MAX: Final = 60
 """How much of a sentence a column has room for."""
+_NODES_FAILED: Final = "NodesFailed"
+"""The reason of a rollout that goes no further, or is over, with failed nodes; as the hold of that name makes it."""
+_LEFT: Final = frozenset({HoldCode.FAILED.value, HoldCode.SKIPPED.value})
 _UNDONE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
 
 
@@ -76,6 +80,9 @@ def _progressing(record: RolloutRecord) -> Condition:
         return Condition(type="Progressing", status=Status.FALSE, reason=end, message=_holds_text(record, codes))
     if record.campaign is not None and record.campaign.phase is RolloutPhase.PAUSED:
         codes = [HoldCode.PAUSED.value, *(code for code in codes if code != HoldCode.PAUSED)]
+    if _is_left_with_failed(record):
+        told = _holds_text(record, codes)
+        return Condition(type="Progressing", status=Status.FALSE, reason=_NODES_FAILED, message=told)
     stopping = [code for code in codes if code in _STOPPING]
     reason = _camel((stopping or roots or [_where(record)])[0])
     status = Status.FALSE if stopping else Status.TRUE
@@ -90,14 +97,13 @@ def _healthy(record: RolloutRecord) -> Condition:
     failed = [each for each in gates if each.verdict is GateVerdict.FAILED]
     if failed:
         return Condition(type="Healthy", status=Status.FALSE, reason="GateFailed", message=_gates_text(failed))
-    failed_count = dict(_summary(record).counts).get(NodePhase.UPGRADE_FAILED.value, 0)
-    if failed_count:
-        told = f"{number_of(failed_count, 'node')} failed; `seatrial why NODE` explains"
-        return Condition(type="Healthy", status=Status.FALSE, reason="NodesFailed", message=told)
+    if _summary(record).failed:
+        return Condition(type="Healthy", status=Status.FALSE, reason=_NODES_FAILED, message=_failed_text(record))
     unknown = [each for each in gates if each.verdict is GateVerdict.UNKNOWN and not each.is_left_out]
     if unknown:
         return Condition(type="Healthy", status=Status.UNKNOWN, reason="GateUnknown", message=_gates_text(unknown))
-    told = "no gate and no node has failed"
+    is_left_out = bool(dict(_summary(record).counts).get(NodePhase.UPGRADE_FAILED.value))
+    told = "no gate has failed, and no node but those left out" if is_left_out else "no gate and no node has failed"
     return Condition(type="Healthy", status=Status.TRUE, reason="NothingFailed", message=told)
 
 
@@ -115,7 +121,9 @@ def _kstatus(record: RolloutRecord, progressing: Condition) -> tuple[Condition, 
     reason, message = progressing.reason, progressing.message
     if end:
         message = _how_ended(record)
-    if end == RolloutPhase.DONE:
+    if end == RolloutPhase.DONE and _summary(record).failed:
+        reason, message = _NODES_FAILED, f"{message}; {_failed_text(record)}"
+    elif end == RolloutPhase.DONE:
         return (Condition(type="Ready", status=Status.TRUE, reason=reason, message=message),)
     is_stalled = bool(end) or (progressing.status is Status.FALSE and reason not in _ORDERED)
     other = "Stalled" if is_stalled else "Reconciling"
@@ -132,9 +140,21 @@ def _end(record: RolloutRecord) -> str:
     return record.campaign.phase.value if record.campaign.phase in ENDED else ""
 
 
+def _is_left_with_failed(record: RolloutRecord) -> bool:
+    """Whether a rollout without a canary waits for nothing but nodes that failed, and that are not tried again."""
+    summary = _summary(record)
+    is_quiet = summary.state == "waiting" and set(dict(summary.holds)) <= _LEFT
+    is_tried_again = any(each.code == HoldCode.FAILED and each.until is not None for each in summary.waiting)
+    return record.campaign is None and bool(summary.failed) and is_quiet and not is_tried_again
+
+
+def _failed_text(record: RolloutRecord) -> str:
+    return f"nodes failed: {_summary(record).failed}; `seatrial why NODE` explains"
+
+
 def _how_ended(record: RolloutRecord) -> str:
     """What came of a rollout that is over."""
-    why = record.campaign.why if record.campaign is not None else ""
+    why = record.campaign.ending if record.campaign is not None else ""
     summary = _summary(record)
     return why or f"{summary.done:,} of {number_of(summary.total, 'node runs', 'nodes run')} the target"
 
@@ -194,9 +214,11 @@ def _about(told: Told) -> str:
 
 def why_of(record: RolloutRecord) -> str:
     """The root cause in a few words, for a column; nothing where nobody waits."""
-    if _end(record):
+    end, roots = _end(record), _roots(record)
+    if end and (end != RolloutPhase.DONE or not _summary(record).failed):
         return ""
-    cause = _cause(record, _roots(record))
+    # Whatever else a finished rollout reports holds nothing up; its failed nodes come first.
+    cause = _cause(record, [HoldCode.FAILED, *roots] if end else roots)
     return foreign.line(f"{cause.why}", WHY_MAX) if cause is not None else ""
 
 

@@ -476,6 +476,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "The deadline stands still meanwhile. Continue with `seatrial rollout resume`; an abort gives the nodes back.",
     ),
     HoldCode.WAVE_PAUSE: says("wave {wave} of {waves} is over and is watched before the next one begins", BY_ITSELF),
+    HoldCode.NODES_FAILED: says(
+        "every wave is over, and {count:node} failed: {nodes}; the rollout is not promoted until that is approved",
+        "Fix each (`seatrial why NODE`), then `seatrial node retry NODE`, or leave it out with `seatrial node skip "
+        "NODE`: the rollout then continues. To promote without them: `seatrial rollout promote {subject}`. To undo it: "
+        "`seatrial rollout abort {subject} --reason ...`.",
+    ),
     HoldCode.PROMOTION_PENDING: says(
         "the matrix is being updated: the new versions become production, with tag {tag}", BY_ITSELF
     ),

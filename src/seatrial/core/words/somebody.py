@@ -74,6 +74,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.ROLLBACK_PENDING,
         HoldCode.REVERT_CONFLICT,
         HoldCode.FAILURE_BUDGET,
+        HoldCode.NODES_FAILED,
     }
 )
 """Holds of a rollout as a whole that last until somebody acts."""

@@ -161,6 +161,7 @@ def not_included(campaign: Campaign | None) -> tuple[str, ...]:
         f"a bake that waits for work on {campaign.bake.load_min:.0%} of its time": bool(campaign.bake.load_min),
         "bringing the new driver's image to the nodes": campaign.prepull,
         "the hands of people who move it": campaign.by_hand is not None,
+        "the wait for an approval once nodes have failed": not campaign.accepts_failures,
         "gates that fail, and the way back then": True,
     }
     return tuple(what for what, is_so in found.items() if is_so)

@@ -248,6 +248,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         openings=_read_windows(spec.windows, now) if spec.windows is not None else None,
         manual=_read_points(spec.approvals.manual, "spec.approvals.manual"),
         approved=_read_points(spec.approvals.approved, "spec.approvals.approved"),
+        tags_with_failures=spec.approvals.tag_with_failures,
         attested=tuple(_read_word(word, number) for number, word in enumerate(spec.approvals.attested)),
         publish=_read_via(spec),
         sets_on_delete=spec.publish.set_on_delete,

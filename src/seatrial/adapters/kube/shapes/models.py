@@ -280,6 +280,7 @@ class RolloutSaid(Model, frozen=True):
 class RolloutApprovals(Model, frozen=True):
     manual: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
+    tag_with_failures: bool = False
     attested: tuple[RolloutWord, ...] = ()
 
 
@@ -456,6 +457,7 @@ class RolloutStatus(Model, frozen=True):
     admitted: tuple[AdmissionEntry, ...] = ()
     counts: dict[str, int] = {}
     done: str = ""
+    failed: str = ""
     holds: dict[str, int] = {}
     summarised_at: str = ""
     lost_gpu_seconds: float = 0.0

@@ -65,6 +65,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         told=tuple(_read_told(entry) for entry in status.waits),
         waiting=tuple(_read_waiting(entry) for entry in status.nodes_waiting),
         **_read_done(status.done),
+        failed=foreign.line(status.failed),
     )
     return RolloutRecord(
         name=rollout.metadata.name,
@@ -151,6 +152,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         "admitted": [_admission_entry(admission) for admission in record.admitted],
         "counts": dict(summary.counts),
         "done": f"{summary.done}/{summary.total}",
+        **({"failed": summary.failed} if summary.failed else {}),
         "why": conditions.why_of(record),
         "holds": dict(summary.holds),
         "waits": [_written_told(each) for each in summary.told],

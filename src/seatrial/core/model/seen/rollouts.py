@@ -60,6 +60,8 @@ class Summary:
     done: int = 0
     """Nodes that are seen to run what this rollout is after; what an earlier one did counts for nothing."""
     total: int = 0
+    failed: str = ""
+    """How many nodes have failed on their way there, and which: `2 (n1, n3)`; those that people left out are not in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
