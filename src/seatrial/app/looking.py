@@ -51,7 +51,7 @@ class Look:
 
 async def look(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False) -> Look:
     """Read everything once, without doing anything; `reads_gates` with what their pods said last."""
-    async with looking(cluster, rollout, reads_gates=reads_gates) as looker:
+    async with looking(cluster, rollout, reads_gates=reads_gates, is_brief=True) as looker:
         found = looker.look()
         if rollout and found.sight is None and not found.faults:
             raise RolloutUnclear(f"There is no GPURollout {rollout}; `kubectl get gpurollouts` lists them.")
@@ -60,7 +60,7 @@ async def look(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False
 
 async def look_at_nodes(cluster: Cluster, rollout: str = "") -> Look:
     """The same, also where the cluster does not know our resource: then there are nodes, and no rollout."""
-    async with cluster.client() as client:
+    async with cluster.client(is_brief=True) as client:
         if rollout or await _knows_rollouts(client):
             return await look(cluster, rollout)
         faults: list[str] = []
@@ -73,7 +73,7 @@ async def look_at_nodes(cluster: Cluster, rollout: str = "") -> Look:
 
 async def look_at_work(cluster: Cluster) -> WorkSeen:
     """Who waits for GPUs, and how long jobs ran whose pods are still there; nothing where we may not know."""
-    async with cluster.client() as client:
+    async with cluster.client(is_brief=True) as client:
         try:
             finished, waiting = table.FINISHED_PODS.field_selector, table.WAITING_PODS.field_selector
             ended = await client.kept(keys.PODS, kinds.Pod, pod_items.ended_item, field_selector=finished)
@@ -135,10 +135,12 @@ class Looker:
 
 
 @asynccontextmanager
-async def looking(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False) -> AsyncIterator[Looker]:
-    """Watch a cluster, with everything listed once before the first look."""
+async def looking(
+    cluster: Cluster, rollout: str = "", *, reads_gates: bool = False, is_brief: bool = False
+) -> AsyncIterator[Looker]:
+    """Watch a cluster, with everything listed once before the first look; `is_brief` where there is no second."""
     faults: list[str] = []
-    async with cluster.client() as client:
+    async with cluster.client(is_brief=is_brief) as client:
         rollouts, leader = await _rollouts(client), await leader_of(client, cluster.lease_namespace)
         observing = KubeObserver(
             client,
