@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
@@ -18,7 +19,6 @@ from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.surveying.gate_pods import GatePod, gate_pods
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
@@ -26,6 +26,9 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.work import WorkSeen, counted, noted
 from seatrial.ports import Sight
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.surveying.gate_pods import GatePod
 
 SYNC_SECONDS = 60.0
 HEAR_SECONDS = 10.0
@@ -129,9 +132,14 @@ class Looker:
         """Ask when the controller was last heard of, and what gates said last, now and then."""
         if time.monotonic() - self._heard_at >= HEAR_SECONDS:
             self._leader = await leader_of(self._client, self._lease_namespace)
-            sight = self._observer.observe() if self._reads_gates else None
-            self._gate_pods = await gate_pods(self._client, sight.intent.rollout) if sight is not None else ()
+            self._gate_pods = await self._read_gates() if self._reads_gates else ()
             self._heard_at = time.monotonic()
+
+    async def _read_gates(self) -> tuple[GatePod, ...]:
+        from seatrial.adapters.kube.surveying.gate_pods import gate_pods
+
+        sight = self._observer.observe()
+        return await gate_pods(self._client, sight.intent.rollout) if sight is not None else ()
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text.moments import moment
-from seatrial.core.words import causes, speeds
+from seatrial.core.words import causes
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -307,6 +307,8 @@ def _compared_data(record: CampaignRecord, campaign: Campaign) -> dict[str, Any]
     """What comparing figures says, in short; None where nothing is compared. `bake explain` has all of it."""
     if record.compared is None:
         return None
+    from seatrial.core.words import speeds
+
     found = speeds.speeds_of(record, campaign)
     return {
         "figures": len(found.speeds),
