@@ -15,7 +15,7 @@ from seatrial.app.outcome import Outcome, outcome_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
-from seatrial.core.campaign.step import wave_order
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.core.campaign.step import wave_order
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
