@@ -1,9 +1,10 @@
 """What a look costs: CPU seconds of `seatrial status`, `status -o json` and `why NODE` on the real control plane.
 
-20 nodes in the middle of a rollout, four of them under way; the controller runs beside it. Each figure is user and
-system time of the whole process, from the start of the interpreter to its end, as the least and the median of seven
-runs. CPU time on a machine where others work is longer than on a quiet one, so each result has what a loop of three
-million turns took in the same minute. Aim: at most 0.6 s. What it does not show: a large cluster, a slow network.
+20 nodes in the middle of a rollout, which is paused so that every look sees the same; the controller runs beside it. Each
+figure is user and system time of the whole process, from the start of the interpreter to its end, as the least and the
+median of seven runs. CPU time on a machine where others work is longer than on a quiet one, so each result has what a
+loop of three million turns took in the same minute. Aim: at most 0.6 s. What it does not show: a large cluster, a slow
+network.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -32,13 +33,15 @@ from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 PARALLEL: Final = 4
+RELOAD_SECONDS: Final = 5.0
+PAUSE: Final = '{"spec": {"paused": true}}'
+AT_REST: Final = {"upgrade-required", "upgrade-done"}
 COUNT: Final = 7
 LOOP: Final = "for _ in range(3_000_000): pass"
 LOOKS: Final = {
     "status": ("status",),
     "status_json": ("status", "-o", "json"),
-    "why_waiting": ("why", f"{PREFIX}-019"),
-    "why_under_way": ("why", f"{PREFIX}-000"),
+    "why": ("why", f"{PREFIX}-019"),
 }
 
 
@@ -57,26 +60,20 @@ def main() -> int:
 
 
 def measure(nodes: int, folder: Path) -> dict[str, Any]:
-    """Every look of LOOKS, in the middle of a rollout that does not go on meanwhile."""
+    """Every look of LOOKS, in the middle of a paused rollout."""
     with ControlPlane.start(folder / "plane") as plane:
         plane.load_nvidia_crds()
         controller_process.install(plane)
-        spec = FleetSpec(prefix=PREFIX, node_count=nodes, driver_version=OLD, reload_seconds=3600)
+        spec = FleetSpec(prefix=PREFIX, node_count=nodes, driver_version=OLD, reload_seconds=RELOAD_SECONDS)
         fleet = make_fleet(plane, spec)
         plane.apply([rollout_of(PARALLEL)])
         account = controller_process.identity(plane, PREFIX)
         with History(plane, PREFIX) as history, ControllerProcess(account, PREFIX, folder) as controller:
             wait_settled(history, controller)
             publish(plane, fleet)
-            history.wait_for(
-                lambda: (
-                    sum(node.state == "pod-restart-required" for node in history.latest().values()) == PARALLEL
-                    and sum(node.state == "upgrade-required" for node in history.latest().values()) == nodes - PARALLEL
-                ),
-                what=f"{PARALLEL} nodes to be under way",
-                timeout_seconds=120,
-                check=controller.check,
-            )
+            wait_for(history, controller, lambda states: "pod-restart-required" in states, "a node to be under way")
+            plane.kubectl("patch", "gpurollout", PREFIX, "--type=merge", "-p", PAUSE)
+            wait_for(history, controller, lambda states: states <= AT_REST, "the nodes under way to be done")
             looks = {name: cpu_of(("-m", "seatrial", *words), plane.kubeconfig) for name, words in LOOKS.items()}
         return {
             "what": "CPU seconds of a look on the real control plane",
@@ -87,6 +84,16 @@ def measure(nodes: int, folder: Path) -> dict[str, Any]:
             "loop_cpu_seconds": cpu_of(("-c", LOOP), plane.kubeconfig),
             "cpu_seconds": looks,
         }
+
+
+def wait_for(history: History, controller: ControllerProcess, is_so: Callable[[set[str]], bool], what: str) -> None:
+    """The states of the nodes are as they are to be."""
+    history.wait_for(
+        lambda: is_so({node.state for node in history.latest().values()}),
+        what=what,
+        timeout_seconds=120,
+        check=controller.check,
+    )
 
 
 def cpu_of(words: Sequence[str], kubeconfig: Path) -> dict[str, float]:

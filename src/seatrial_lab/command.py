@@ -8,9 +8,9 @@ The first `up` builds Kubernetes from source (about ten minutes on two cores), o
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Final
 
+from seatrial.cli import progress
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 from seatrial_lab.testbed import errors
@@ -80,11 +80,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
-    import yaml
-
-    from seatrial import manifests
-    from seatrial_lab.testbed import controller_process
-    from seatrial_lab.testbed.neighbours import gate_runs
     from seatrial_lab.testbed.plane import lifecycle
     from seatrial_lab.testbed.real_node import able
 
@@ -94,17 +89,33 @@ def _up(args: argparse.Namespace) -> int:
         )
     if args.real_nodes and (why := able.why_not()):
         raise TestbedMissing(f"{why} Start as root, or without --real-nodes.")
+    with progress.doing("starting the testbed") as doing:
+        plane = _started(args, doing)
+    print(lifecycle.how_to_use(plane.status()))
+    return ExitCode.OK
+
+
+def _started(args: argparse.Namespace, doing: progress.Doing) -> control_plane.ControlPlane:
+    import yaml
+
+    from seatrial import manifests
+    from seatrial_lab.testbed import controller_process
+    from seatrial_lab.testbed.neighbours import gate_runs
+    from seatrial_lab.testbed.plane import lifecycle
+
+    doing.now("starting the control plane")
     plane = lifecycle.up()
     controller_process.install(plane)
     is_new = not plane.get("nodes")["items"]
     if args.operator:
+        doing.now(f"waiting for the GPU Operator and {args.nodes} nodes")
         _start_operator(plane, args, is_new=is_new)
     elif is_new and (args.nodes or args.real_nodes):
+        doing.now(f"waiting for {args.nodes} nodes whose drivers load")
         _make_fleet(plane, args)
     gate_runs.ensure_running(plane)
     plane.apply(list(yaml.safe_load_all(manifests.rbac(has_campaigns=True))))
-    print(lifecycle.how_to_use(plane.status()))
-    return ExitCode.OK
+    return plane
 
 
 def _start_operator(plane: control_plane.ControlPlane, args: argparse.Namespace, *, is_new: bool) -> None:
@@ -117,7 +128,7 @@ def _start_operator(plane: control_plane.ControlPlane, args: argparse.Namespace,
             "A testbed without the GPU Operator runs, and its nodes have drivers of their own. "
             "End it with `seatrial testbed down`, then start again with --operator."
         )
-    print(f"Starting the GPU Operator with {args.nodes} nodes, driver {args.driver} …", file=sys.stderr)
+    progress.say(f"Starting the GPU Operator with {args.nodes} nodes, driver {args.driver} …")
     spec = OperatorSpec(
         auto_upgrade=False,
         driver_version=args.driver,
@@ -133,7 +144,7 @@ def _make_fleet(plane: control_plane.ControlPlane, args: argparse.Namespace) -> 
     from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 
     real = _start_real_nodes(plane, args)
-    print(f"Making {args.nodes} GPU nodes with driver {args.driver} …", file=sys.stderr)
+    progress.say(f"Making {args.nodes} GPU nodes with driver {args.driver} …")
     spec = FleetSpec(
         prefix=PREFIX,
         node_count=args.nodes,
@@ -153,7 +164,7 @@ def _start_real_nodes(plane: control_plane.ControlPlane, args: argparse.Namespac
     known = knowledge.load_knowledge().drivers if names else ()
     drivers = {args.driver, *(str(each) for each in known if each.branch >= BRANCH_MIN)}
     for name in names:
-        print(f"Starting the real node {name} …", file=sys.stderr)
+        progress.say(f"Starting the real node {name} …")
         node.start(plane, name, driver_versions=sorted(drivers))
     return names
 

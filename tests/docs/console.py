@@ -23,6 +23,9 @@ VARIABLE: Final = "SEATRIAL_WRITE_PAGES"
 FENCE, CONSOLE, PROMPT, ANYTHING = "```", "```console", "$ ", "…"
 HEREDOC: Final = re.compile(r"<<-?\s*'?(\w+)'?")
 
+PROGRESS: Final = re.compile(r"(?m)^seatrial: .* so far(, about .* left)?\n")
+"""Of these there are as many as a machine is slow; on a terminal they go away again."""
+
 VOLATILE: Final = tuple(
     (re.compile(pattern), told)
     for pattern, told in (
@@ -152,7 +155,7 @@ class Shell:
         assert ready, f"{command!r} did not end within {timeout_seconds:g} s; so far it printed:\n{printed}"
         code = self._shell.stdout.readline().strip()
         assert code.isdecimal(), f"the shell ended with {command!r}: {code}"
-        return int(code), printed
+        return int(code), PROGRESS.sub("", printed)
 
     def _tell(self, line: str) -> None:
         assert self._shell.stdin is not None
