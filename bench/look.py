@@ -1,6 +1,6 @@
 """What a look costs: CPU seconds of `seatrial status`, `status -o json` and `why NODE` on the real control plane.
 
-20 nodes in the middle of a rollout, which is paused so that every look sees the same; the controller runs beside it. Each
+20 nodes in the middle of a rollout, paused so that every look sees the same; the controller runs beside it. Each
 figure is user and system time of the whole process, from the start of the interpreter to its end, as the least and the
 median of seven runs. CPU time on a machine where others work is longer than on a quiet one, so each result has what a
 loop of three million turns took in the same minute. Aim: at most 0.6 s. What it does not show: a large cluster, a slow
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,7 @@ from typing import Any, Final
 from bench.machine import keep, machine, run
 from bench.rollout import OLD, PREFIX, publish, rollout_of, wait_settled
 
-from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes.fleet import make_fleet
@@ -35,7 +35,6 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 PARALLEL: Final = 4
 RELOAD_SECONDS: Final = 5.0
 PAUSE: Final = '{"spec": {"paused": true}}'
-AT_REST: Final = {"upgrade-required", "upgrade-done"}
 COUNT: Final = 7
 LOOP: Final = "for _ in range(3_000_000): pass"
 LOOKS: Final = {
@@ -71,9 +70,18 @@ def measure(nodes: int, folder: Path) -> dict[str, Any]:
         with History(plane, PREFIX) as history, ControllerProcess(account, PREFIX, folder) as controller:
             wait_settled(history, controller)
             publish(plane, fleet)
-            wait_for(history, controller, lambda states: "pod-restart-required" in states, "a node to be under way")
+            history.wait_for(
+                lambda: any(node.state == "pod-restart-required" for node in history.latest().values()),
+                what="a node to be under way",
+                timeout_seconds=120,
+                check=controller.check,
+            )
             plane.kubectl("patch", "gpurollout", PREFIX, "--type=merge", "-p", PAUSE)
-            wait_for(history, controller, lambda states: states <= AT_REST, "the nodes under way to be done")
+            waiting.wait_for(
+                lambda: plane.get("gpurollouts")["items"][0]["status"].get("state") == "paused",
+                what="the pause to be written down",
+                timeout_seconds=60,
+            )
             looks = {name: cpu_of(("-m", "seatrial", *words), plane.kubeconfig) for name, words in LOOKS.items()}
         return {
             "what": "CPU seconds of a look on the real control plane",
@@ -84,16 +92,6 @@ def measure(nodes: int, folder: Path) -> dict[str, Any]:
             "loop_cpu_seconds": cpu_of(("-c", LOOP), plane.kubeconfig),
             "cpu_seconds": looks,
         }
-
-
-def wait_for(history: History, controller: ControllerProcess, is_so: Callable[[set[str]], bool], what: str) -> None:
-    """The states of the nodes are as they are to be."""
-    history.wait_for(
-        lambda: is_so({node.state for node in history.latest().values()}),
-        what=what,
-        timeout_seconds=120,
-        check=controller.check,
-    )
 
 
 def cpu_of(words: Sequence[str], kubeconfig: Path) -> dict[str, float]:

@@ -8,6 +8,8 @@ The first `up` builds Kubernetes from source (about ten minutes on two cores), o
 from __future__ import annotations
 
 import argparse
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial.cli import progress
@@ -56,6 +58,9 @@ def _add_up_arguments(parser: argparse.ArgumentParser) -> None:
         "--operator", action="store_true", help="the real GPU Operator looks after them; built once, about five minutes"
     )
     parser.add_argument(
+        "--git", action="store_true", help="a Git repository with a matrix of the driver, and a newer one as its canary"
+    )
+    parser.add_argument(
         "--real-nodes", type=int, default=0, metavar="N", help="nodes with a real kubelet besides; needs root (0)"
     )
     parser.add_argument(
@@ -91,6 +96,8 @@ def _up(args: argparse.Namespace) -> int:
         raise TestbedMissing(f"{why} Start as root, or without --real-nodes.")
     with progress.doing("starting the testbed") as doing:
         plane = _started(args, doing)
+    if args.git:
+        print(f"The version matrix is in Git, at {_repository(args.driver)}.")
     print(lifecycle.how_to_use(plane.status()))
     return ExitCode.OK
 
@@ -116,6 +123,24 @@ def _started(args: argparse.Namespace, doing: progress.Doing) -> control_plane.C
     gate_runs.ensure_running(plane)
     plane.apply(list(yaml.safe_load_all(manifests.rbac(has_campaigns=True))))
     return plane
+
+
+def _repository(driver: str) -> Path:
+    """The bare repository of the testbed, made where it is not there yet."""
+    from seatrial.adapters.files.facts import knowledge
+    from seatrial.core.compat.versions import DriverVersion
+    from seatrial_lab.testbed import repositories
+    from seatrial_lab.testbed.plane import lifecycle
+
+    remote = lifecycle.running_folder() / "gpu.git"
+    if not remote.exists():
+        branch = DriverVersion.parse(driver).branch
+        newest = max(each for each in knowledge.load_knowledge().drivers if each.branch == branch)
+        with tempfile.TemporaryDirectory(prefix="seatrial-testbed-") as folder:
+            repositories.make_remote(remote, Path(folder) / "work")
+            matrix = repositories.driver_matrix_of(driver, str(newest))
+            repositories.commit(Path(folder) / "work", f"Try driver {newest}", **{repositories.MATRIX: matrix})
+    return remote
 
 
 def _start_operator(plane: control_plane.ControlPlane, args: argparse.Namespace, *, is_new: bool) -> None:
