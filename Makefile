@@ -57,7 +57,7 @@ format: $(READY) ## make the style right
 	@$(RUN)/ruff check --fix-only .
 	@$(RUN)/ruff format .
 
-bench: $(READY) ## measure a rollout on the real control plane, check and plan; results are kept in bench/results
+bench: $(READY) ## measure a rollout and a look at one on the real control plane, check and plan; results are kept in bench/results
 	@$(RUN)/python -m bench.check
 	@$(RUN)/python -m bench.plan
 	@$(RUN)/python -m bench.decide
@@ -65,6 +65,7 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.operands
 	@$(RUN)/python -m bench.operands --cluster
 	@$(RUN)/python -m bench.rollout
+	@$(RUN)/python -m bench.look
 
 stories: $(READY) ## play the long stories: leaders that freeze, the operator's own limits, a restored etcd, an image that is built twice
 	@$(RUN)/python -m pytest $(filter-out tests/model/%,$(sort $(call marked,cluster) $(call marked,long))) -m "long and not gitops" -q -n 3 --dist loadfile

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import HomeAct, Publish
@@ -31,7 +31,9 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import CommitStatus, Request
 from seatrial.core.model.seen.snapshot import Snapshot
-from seatrial.core.node.driver_manager.values import HostSeen, HostStep, Turned
+
+if TYPE_CHECKING:
+    from seatrial.core.node.driver_manager.values import HostSeen, HostStep, Turned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,11 @@ The first `up` builds Kubernetes from source (about ten minutes on two cores), o
 from __future__ import annotations
 
 import argparse
-import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from seatrial.cli import progress
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 from seatrial_lab.testbed import errors
@@ -56,6 +58,9 @@ def _add_up_arguments(parser: argparse.ArgumentParser) -> None:
         "--operator", action="store_true", help="the real GPU Operator looks after them; built once, about five minutes"
     )
     parser.add_argument(
+        "--git", action="store_true", help="a Git repository with a matrix of the driver, and a newer one as its canary"
+    )
+    parser.add_argument(
         "--real-nodes", type=int, default=0, metavar="N", help="nodes with a real kubelet besides; needs root (0)"
     )
     parser.add_argument(
@@ -80,11 +85,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
-    import yaml
-
-    from seatrial import manifests
-    from seatrial_lab.testbed import controller_process
-    from seatrial_lab.testbed.neighbours import gate_runs
     from seatrial_lab.testbed.plane import lifecycle
     from seatrial_lab.testbed.real_node import able
 
@@ -94,17 +94,53 @@ def _up(args: argparse.Namespace) -> int:
         )
     if args.real_nodes and (why := able.why_not()):
         raise TestbedMissing(f"{why} Start as root, or without --real-nodes.")
+    with progress.doing("starting the testbed") as doing:
+        plane = _started(args, doing)
+    if args.git:
+        print(f"The version matrix is in Git, at {_repository(args.driver)}.")
+    print(lifecycle.how_to_use(plane.status()))
+    return ExitCode.OK
+
+
+def _started(args: argparse.Namespace, doing: progress.Doing) -> control_plane.ControlPlane:
+    import yaml
+
+    from seatrial import manifests
+    from seatrial_lab.testbed import controller_process
+    from seatrial_lab.testbed.neighbours import gate_runs
+    from seatrial_lab.testbed.plane import lifecycle
+
+    doing.now("starting the control plane")
     plane = lifecycle.up()
     controller_process.install(plane)
     is_new = not plane.get("nodes")["items"]
     if args.operator:
+        doing.now(f"waiting for the GPU Operator and {args.nodes} nodes")
         _start_operator(plane, args, is_new=is_new)
     elif is_new and (args.nodes or args.real_nodes):
+        doing.now(f"waiting for {args.nodes} nodes whose drivers load")
         _make_fleet(plane, args)
     gate_runs.ensure_running(plane)
     plane.apply(list(yaml.safe_load_all(manifests.rbac(has_campaigns=True))))
-    print(lifecycle.how_to_use(plane.status()))
-    return ExitCode.OK
+    return plane
+
+
+def _repository(driver: str) -> Path:
+    """The bare repository of the testbed, made where it is not there yet."""
+    from seatrial.adapters.files.facts import knowledge
+    from seatrial.core.compat.versions import DriverVersion
+    from seatrial_lab.testbed import repositories
+    from seatrial_lab.testbed.plane import lifecycle
+
+    remote = lifecycle.running_folder() / "gpu.git"
+    if not remote.exists():
+        branch = DriverVersion.parse(driver).branch
+        newest = max(each for each in knowledge.load_knowledge().drivers if each.branch == branch)
+        with tempfile.TemporaryDirectory(prefix="seatrial-testbed-") as folder:
+            repositories.make_remote(remote, Path(folder) / "work")
+            matrix = repositories.driver_matrix_of(driver, str(newest))
+            repositories.commit(Path(folder) / "work", f"Try driver {newest}", **{repositories.MATRIX: matrix})
+    return remote
 
 
 def _start_operator(plane: control_plane.ControlPlane, args: argparse.Namespace, *, is_new: bool) -> None:
@@ -117,7 +153,7 @@ def _start_operator(plane: control_plane.ControlPlane, args: argparse.Namespace,
             "A testbed without the GPU Operator runs, and its nodes have drivers of their own. "
             "End it with `seatrial testbed down`, then start again with --operator."
         )
-    print(f"Starting the GPU Operator with {args.nodes} nodes, driver {args.driver} …", file=sys.stderr)
+    progress.say(f"Starting the GPU Operator with {args.nodes} nodes, driver {args.driver} …")
     spec = OperatorSpec(
         auto_upgrade=False,
         driver_version=args.driver,
@@ -133,7 +169,7 @@ def _make_fleet(plane: control_plane.ControlPlane, args: argparse.Namespace) -> 
     from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 
     real = _start_real_nodes(plane, args)
-    print(f"Making {args.nodes} GPU nodes with driver {args.driver} …", file=sys.stderr)
+    progress.say(f"Making {args.nodes} GPU nodes with driver {args.driver} …")
     spec = FleetSpec(
         prefix=PREFIX,
         node_count=args.nodes,
@@ -153,7 +189,7 @@ def _start_real_nodes(plane: control_plane.ControlPlane, args: argparse.Namespac
     known = knowledge.load_knowledge().drivers if names else ()
     drivers = {args.driver, *(str(each) for each in known if each.branch >= BRANCH_MIN)}
     for name in names:
-        print(f"Starting the real node {name} …", file=sys.stderr)
+        progress.say(f"Starting the real node {name} …")
         node.start(plane, name, driver_versions=sorted(drivers))
     return names
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from seatrial.core.campaign.course import Course
-from seatrial.core.campaign.step import step_rollout, wave_order
+from seatrial.core.campaign.step import step_rollout
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold

@@ -8,11 +8,13 @@ for any lines. Tests: tests/docs/test_console.py
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,15 @@ from typing import Final, Self
 VARIABLE: Final = "SEATRIAL_WRITE_PAGES"
 FENCE, CONSOLE, PROMPT, ANYTHING = "```", "```console", "$ ", "…"
 HEREDOC: Final = re.compile(r"<<-?\s*'?(\w+)'?")
+
+COMMAND_SECONDS: Final = 120.0
+BROKEN_CODES: Final = (1, 2, 126, 127)
+"""Of a command that did not do what it is there for, whatever it printed."""
+FINDINGS: Final = re.compile(r"(?m)^\S+:\d+:\d+: fail ")
+"""A check that found what the page shows did what it is there for."""
+
+PROGRESS: Final = re.compile(r"(?m)^seatrial: .* so far(, about .* left)?\n")
+"""Of these there are as many as a machine is slow; on a terminal they go away again."""
 
 VOLATILE: Final = tuple(
     (re.compile(pattern), told)
@@ -114,6 +125,49 @@ def rewritten(page: str, printed: Mapping[int, str]) -> str:
     return "\n".join(lines)
 
 
+def under(page: str, heading: str) -> range:
+    """The lines of a page under a heading, up to the next one; all of them where none is named."""
+    lines = page.split("\n")
+    if not heading:
+        return range(len(lines))
+    begin = lines.index(heading)
+    return range(begin, next((at for at in range(begin + 1, len(lines)) if lines[at].startswith("## ")), len(lines)))
+
+
+def run_page(path: Path, shell: Shell, heading: str = "") -> None:
+    """Run the commands of a page, or of a part of it, and compare; or write what they print, where asked to."""
+    text, is_written = path.read_text(encoding="utf-8"), bool(os.environ.get(VARIABLE))
+    meant, differs = under(text, heading), dict[int, str]()
+    for number, entry in enumerate(entries_of(text)):
+        if entry.first not in meant:
+            continue
+        code, printed = shell.run(entry.command, timeout_seconds=COMMAND_SECONDS)
+        print(f"$ {entry.command}\n{printed}", end="")
+        if not is_as_shown(entry.shown, printed):
+            differs[number] = printed
+            told = "\n".join(
+                difflib.unified_diff(
+                    masked(entry.shown).split("\n"), masked(printed).split("\n"), "the page", "this run", lineterm=""
+                )
+            )
+            assert is_written, f"$ {entry.command}\n{told}"
+        is_found = code == 1 and FINDINGS.search(entry.shown) is not None
+        assert code not in BROKEN_CODES or is_found, f"$ {entry.command}\n{printed}(exit code {code})"
+    if differs:
+        path.write_text(rewritten(text, differs), encoding="utf-8")
+
+
+def environment() -> dict[str, str]:
+    """What a person's shell has: our programs, and a name to commit by."""
+    you = {"NAME": "You", "EMAIL": "you@example.org"}
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        **{f"GIT_{who}_{what}": told for who in ("AUTHOR", "COMMITTER") for what, told in you.items()},
+    }
+
+
 class Shell:
     """One shell for a whole page: what a command changes is changed for the next. Whatever it started ends with it."""
 
@@ -152,7 +206,7 @@ class Shell:
         assert ready, f"{command!r} did not end within {timeout_seconds:g} s; so far it printed:\n{printed}"
         code = self._shell.stdout.readline().strip()
         assert code.isdecimal(), f"the shell ended with {command!r}: {code}"
-        return int(code), printed
+        return int(code), PROGRESS.sub("", printed)
 
     def _tell(self, line: str) -> None:
         assert self._shell.stdin is not None

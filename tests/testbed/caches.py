@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,3 +29,9 @@ def cache_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *, has_operator: boo
         yield own
     finally:
         lifecycle.down()
+
+
+def go_modules() -> dict[str, str]:
+    """Where Go's modules are, for a shell whose home is another."""
+    asked = [str(toolchain.find_go()), "env", "GOMODCACHE"]
+    return {"GOMODCACHE": subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()}

@@ -40,13 +40,13 @@ class Cluster:
 
         return load_config(kubeconfig=self.kubeconfig, context=self.context, environ=self.environ)
 
-    def client(self, part: str = "cli") -> Client:
-        """A client that says which part of us asks."""
+    def client(self, part: str = "cli", *, is_brief: bool = False) -> Client:
+        """A client that says which part of us asks; a brief one looks once, and watches nothing."""
         from seatrial.adapters.kube.api.client import Client
 
         if self.snapshot is not None:
             return _recorded(self.snapshot)
-        return Client(self.config(), user_agent=f"{USER_AGENT} ({part})")
+        return Client(self.config(), user_agent=f"{USER_AGENT} ({part})", is_brief=is_brief)
 
 
 def _recorded(path: Path) -> Client:

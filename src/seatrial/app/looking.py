@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
@@ -18,7 +19,6 @@ from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.surveying.gate_pods import GatePod, gate_pods
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
@@ -26,6 +26,9 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.work import WorkSeen, counted, noted
 from seatrial.ports import Sight
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.surveying.gate_pods import GatePod
 
 SYNC_SECONDS = 60.0
 HEAR_SECONDS = 10.0
@@ -51,7 +54,7 @@ class Look:
 
 async def look(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False) -> Look:
     """Read everything once, without doing anything; `reads_gates` with what their pods said last."""
-    async with looking(cluster, rollout, reads_gates=reads_gates) as looker:
+    async with looking(cluster, rollout, reads_gates=reads_gates, is_brief=True) as looker:
         found = looker.look()
         if rollout and found.sight is None and not found.faults:
             raise RolloutUnclear(f"There is no GPURollout {rollout}; `kubectl get gpurollouts` lists them.")
@@ -60,7 +63,7 @@ async def look(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False
 
 async def look_at_nodes(cluster: Cluster, rollout: str = "") -> Look:
     """The same, also where the cluster does not know our resource: then there are nodes, and no rollout."""
-    async with cluster.client() as client:
+    async with cluster.client(is_brief=True) as client:
         if rollout or await _knows_rollouts(client):
             return await look(cluster, rollout)
         faults: list[str] = []
@@ -73,7 +76,7 @@ async def look_at_nodes(cluster: Cluster, rollout: str = "") -> Look:
 
 async def look_at_work(cluster: Cluster) -> WorkSeen:
     """Who waits for GPUs, and how long jobs ran whose pods are still there; nothing where we may not know."""
-    async with cluster.client() as client:
+    async with cluster.client(is_brief=True) as client:
         try:
             finished, waiting = table.FINISHED_PODS.field_selector, table.WAITING_PODS.field_selector
             ended = await client.kept(keys.PODS, kinds.Pod, pod_items.ended_item, field_selector=finished)
@@ -129,16 +132,23 @@ class Looker:
         """Ask when the controller was last heard of, and what gates said last, now and then."""
         if time.monotonic() - self._heard_at >= HEAR_SECONDS:
             self._leader = await leader_of(self._client, self._lease_namespace)
-            sight = self._observer.observe() if self._reads_gates else None
-            self._gate_pods = await gate_pods(self._client, sight.intent.rollout) if sight is not None else ()
+            self._gate_pods = await self._read_gates() if self._reads_gates else ()
             self._heard_at = time.monotonic()
+
+    async def _read_gates(self) -> tuple[GatePod, ...]:
+        from seatrial.adapters.kube.surveying.gate_pods import gate_pods
+
+        sight = self._observer.observe()
+        return await gate_pods(self._client, sight.intent.rollout) if sight is not None else ()
 
 
 @asynccontextmanager
-async def looking(cluster: Cluster, rollout: str = "", *, reads_gates: bool = False) -> AsyncIterator[Looker]:
-    """Watch a cluster, with everything listed once before the first look."""
+async def looking(
+    cluster: Cluster, rollout: str = "", *, reads_gates: bool = False, is_brief: bool = False
+) -> AsyncIterator[Looker]:
+    """Watch a cluster, with everything listed once before the first look; `is_brief` where there is no second."""
     faults: list[str] = []
-    async with cluster.client() as client:
+    async with cluster.client(is_brief=is_brief) as client:
         rollouts, leader = await _rollouts(client), await leader_of(client, cluster.lease_namespace)
         observing = KubeObserver(
             client,

@@ -15,7 +15,7 @@ from seatrial.app.outcome import Outcome, outcome_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
-from seatrial.core.campaign.step import wave_order
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant
@@ -26,7 +26,7 @@ from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text.moments import moment
-from seatrial.core.words import causes, speeds
+from seatrial.core.words import causes
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -311,6 +311,8 @@ def _compared_data(record: CampaignRecord, campaign: Campaign) -> dict[str, Any]
     """What comparing figures says, in short; None where nothing is compared. `bake explain` has all of it."""
     if record.compared is None:
         return None
+    from seatrial.core.words import speeds
+
     found = speeds.speeds_of(record, campaign)
     return {
         "figures": len(found.speeds),

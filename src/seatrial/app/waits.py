@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import leading, summary
 from seatrial.core.deciding.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -33,6 +32,7 @@ from seatrial.core.words import causes, explain
 if TYPE_CHECKING:
     from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.app.looking import Look
+    from seatrial.core.decide import Decision
     from seatrial.ports import Sight
 
 QUIET_SECONDS: Final = 120.0
@@ -115,6 +115,8 @@ def worked_out(sight: Sight, now: Instant) -> Decision:
     seen, campaign = sight.seen, sight.intent.campaign
     if campaign is not None and campaign.has_source and seen.source is None:
         seen = replace(seen, source=SourceFacts(driver=str(sight.intent.target.driver)))
+    from seatrial.core.decide import decide  # not needed where the controller has written why
+
     return decide(seen, sight.intent, now)
 
 

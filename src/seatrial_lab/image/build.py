@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from seatrial.cli import progress
 from seatrial_lab.image import bytecode, debs, files, lock, oci, recipe, sbom, shelf, system, wheels
 from seatrial_lab.image.errors import ImageFailure
 from seatrial_lab.image.files import Part, Tree
@@ -73,9 +74,10 @@ def build(one: Recipe, architecture: str, source: Source, store: Shelf, *, name:
         def layer(
             made_by: str, *trees: Tree, when: datetime = locked.as_of, press: oci.Press = store.press
         ) -> oci.Layer:
-            tree = files.merge(trees)
-            whole = {**tree, **bytecode.compiled(tree, Path(folder))}
-            return oci.layer(whole, when=when, made_by=made_by, pressed_by=press)
+            with progress.doing(f"packing the layer of {made_by} for {architecture}"):
+                tree = files.merge(trees)
+                whole = {**tree, **bytecode.compiled(tree, Path(folder))}
+                return oci.layer(whole, when=when, made_by=made_by, pressed_by=press)
 
         layers = (
             layer("Debian's packages", base, system.made_from(base)),
@@ -146,8 +148,8 @@ def _git(checkout: Path, *arguments: str) -> str:
 
 
 def say_on_stderr(line: str) -> None:
-    """Show one line of progress."""
-    print(line, file=sys.stderr, flush=True)
+    """Show one line of what is done."""
+    progress.say(line)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -163,7 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         source = source_of()
         args.out.mkdir(parents=True, exist_ok=True)
         for architecture in args.arch or recipe.MACHINES:
-            built = build(RECIPES[args.image], architecture, source, store, name=args.name)
+            with progress.doing(f"building {args.image} for {architecture}"):
+                built = build(RECIPES[args.image], architecture, source, store, name=args.name)
             (args.out / f"{built.stem}.tar").write_bytes(built.archive)
             (args.out / f"{built.stem}.spdx.json").write_text(built.sbom, encoding="utf-8")
             print(f"{args.out / built.stem}.tar  {built.image.digest}  {built.image.size / 1e6:.1f} MB")

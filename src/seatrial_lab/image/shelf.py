@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from seatrial.cli import progress
 from seatrial_lab.image import oci
 from seatrial_lab.image.errors import ImageFailure, Unreachable
 
@@ -66,7 +67,8 @@ class Shelf:
 
     def _bring(self, wanted: Wanted, at: Path) -> bytes:
         self.say(f"  downloading {wanted.name}")
-        return self._put(at, _download(wanted))
+        with progress.doing(f"downloading {wanted.name}"):
+            return self._put(at, _download(wanted))
 
     def _put(self, at: Path, content: bytes) -> bytes:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -50,6 +50,18 @@ def subjects(remote: Path) -> list[str]:
     return git(remote, "log", "--reverse", "--format=%s", BRANCH).splitlines()
 
 
+def driver_matrix_of(current: str, canary: str) -> str:
+    """A matrix of nothing but the driver."""
+    return f"""versions:
+  current:
+    driver: "{current}"
+    status: "production"
+  canary:
+    driver: "{canary}"
+    status: "testing"
+"""
+
+
 def matrix_of(current: str, canary: str) -> str:
     """A matrix with what runs and what is next."""
     return f"""# What runs, and what is next.

@@ -48,11 +48,11 @@ def test_paths_are_those_of_the_api(made: str, expected: str) -> None:
 
 
 async def test_a_first_page_without_a_version_is_a_consistent_read(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     server.will(standin.lists("a", version="5", more="next"), standin.lists("b", version="5"))
 
-    listing = await to_server.list(NODES, Item, label_selector="x=y", page_size=1)
+    listing = await asking.list(NODES, Item, label_selector="x=y", page_size=1)
 
     assert (names(listing), listing.resource_version) == (["a", "b"], "5")
     assert [seen.query for seen in server.seen] == [
@@ -62,7 +62,7 @@ async def test_a_first_page_without_a_version_is_a_consistent_read(
 
 
 async def test_a_list_that_expires_between_pages_starts_over_once(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     server.will(
         standin.lists("a", version="5", more="next"),
@@ -71,39 +71,39 @@ async def test_a_list_that_expires_between_pages_starts_over_once(
         standin.lists("b", version="9"),
     )
 
-    listing = await to_server.list(NODES, Item, resource_version="0")
+    listing = await asking.list(NODES, Item, resource_version="0")
 
     assert (names(listing), listing.resource_version) == (["a", "b"], "9")
     assert [seen.query.get("resourceVersion") for seen in server.seen] == ["0", None, "0", None]
 
 
 async def test_a_list_that_always_expires_is_reported_after_the_second_time(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     first, gone = standin.lists("a", version="5", more="next"), standin.refuses(410, "Expired", "too old")
     server.will(first, gone, first, gone)
 
     with pytest.raises(errors.Gone, match="too old"):
-        await to_server.list(NODES, Item)
+        await asking.list(NODES, Item)
 
     assert len(server.seen) == 4
 
 
 async def test_a_version_that_is_gone_at_once_is_reported_at_once(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     server.will(standin.refuses(410, "Expired", "too old"))
     with pytest.raises(errors.Gone, match="too old"):
-        await to_server.list(NODES, Item, resource_version="5")
+        await asking.list(NODES, Item, resource_version="5")
     assert len(server.seen) == 1
 
 
 async def test_objects_can_be_had_page_by_page_each_before_the_next_is_asked_for(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     server.will(standin.lists("a", "b", version="5", more="next"), standin.lists("c", version="5"))
     asked = []
-    async with aclosing(to_server.each(NODES, Item, label_selector="!copied", page_size=2)) as items:
+    async with aclosing(asking.each(NODES, Item, label_selector="!copied", page_size=2)) as items:
         async for item in items:
             asked.append((item.metadata.name, len(server.seen)))  # noqa: PERF401 — when it came counts too
 
@@ -114,7 +114,7 @@ async def test_objects_can_be_had_page_by_page_each_before_the_next_is_asked_for
     ]
 
 
-async def test_others_get_their_turn_while_a_page_is_read(server: standin.StandIn, to_server: clients.Client) -> None:
+async def test_others_get_their_turn_while_a_page_is_read(server: standin.StandIn, asking: clients.Client) -> None:
     server.will(standin.lists(*(f"n{number}" for number in range(500)), version="5"))
     turns, read_by_turn = 0, Counter[int]()
 
@@ -129,20 +129,20 @@ async def test_others_get_their_turn_while_a_page_is_read(server: standin.StandI
         return item
 
     beside = asyncio.create_task(another())
-    listing = await to_server.kept(NODES, Item, keep)
+    listing = await asking.kept(NODES, Item, keep)
     beside.cancel()
 
     assert len(listing.items) == 500
     assert max(read_by_turn.values()) <= 50
 
 
-async def test_an_empty_list_may_be_null(server: standin.StandIn, to_server: clients.Client) -> None:
+async def test_an_empty_list_may_be_null(server: standin.StandIn, asking: clients.Client) -> None:
     server.will(standin.gives({"metadata": {"resourceVersion": "3"}, "items": None}))
 
-    assert await to_server.list(NODES, Item) == clients.Listing(items=(), resource_version="3")
+    assert await asking.list(NODES, Item) == clients.Listing(items=(), resource_version="3")
 
 
-async def test_a_big_compressed_page_is_read(server: standin.StandIn, to_server: clients.Client) -> None:
+async def test_a_big_compressed_page_is_read(server: standin.StandIn, asking: clients.Client) -> None:
     page = {"metadata": {"resourceVersion": "3"}, "items": [standin.an_object(f"n{i}", "1") for i in range(20_000)]}
 
     async def zipped(_: web.Request) -> web.StreamResponse:
@@ -153,29 +153,29 @@ async def test_a_big_compressed_page_is_read(server: standin.StandIn, to_server:
 
     server.will(zipped)
 
-    assert len((await to_server.list(NODES, Item)).items) == 20_000
+    assert len((await asking.list(NODES, Item)).items) == 20_000
     assert server.seen[0].headers["Accept-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 async def test_a_refusal_is_reported_and_not_tried_again(
-    server: standin.StandIn, to_server: clients.Client, code: int
+    server: standin.StandIn, asking: clients.Client, code: int
 ) -> None:
     server.will(standin.refuses(code, "Because", headers={"Retry-After": "3"}))
 
     with pytest.raises(errors.ServerRefused) as caught:
-        await to_server.list(NODES, Item)
+        await asking.list(NODES, Item)
 
     assert (len(server.seen), caught.value.status.retry_after_seconds) == (1, 3)
 
 
 async def test_a_read_over_a_connection_that_the_server_closed_is_sent_again(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     server.will(standin.lists("a", version="1"), standin.cuts, standin.lists("b", version="2"))
-    await to_server.list(NODES, Item)
+    await asking.list(NODES, Item)
 
-    assert names(await to_server.list(NODES, Item)) == ["b"]
+    assert names(await asking.list(NODES, Item)) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -189,28 +189,28 @@ async def test_a_read_over_a_connection_that_the_server_closed_is_sent_again(
     ],
 )
 async def test_a_write_whose_answer_is_lost_is_sent_once(
-    server: standin.StandIn, to_server: clients.Client, write: Callable[[clients.Client], Awaitable[None]]
+    server: standin.StandIn, asking: clients.Client, write: Callable[[clients.Client], Awaitable[None]]
 ) -> None:
     server.will(standin.lists("a", version="1"), standin.cuts)
-    await to_server.list(NODES, Item)
+    await asking.list(NODES, Item)
     server.seen.clear()
 
     with pytest.raises(errors.ClusterUnavailable, match="look whether it took effect"):
-        await write(to_server)
+        await write(asking)
 
     assert len(server.seen) == 1
 
 
 async def test_writes_are_strict_and_signed_except_where_the_api_knows_neither(
-    server: standin.StandIn, to_server: clients.Client
+    server: standin.StandIn, asking: clients.Client
 ) -> None:
     server.will(standin.gives({}))
 
-    await to_server.create(NODES, {})
-    await to_server.replace(f"{NODES}/a", {}, subresource="status")
-    await to_server.patch(f"{NODES}/a", {}, kind=clients.PatchKind.APPLY, field_manager="other", force=True)
-    await to_server.delete(f"{NODES}/a", uid="u", resource_version="7", grace_seconds=0)
-    await to_server.evict("n", "p", uid="u")
+    await asking.create(NODES, {})
+    await asking.replace(f"{NODES}/a", {}, subresource="status")
+    await asking.patch(f"{NODES}/a", {}, kind=clients.PatchKind.APPLY, field_manager="other", force=True)
+    await asking.delete(f"{NODES}/a", uid="u", resource_version="7", grace_seconds=0)
+    await asking.evict("n", "p", uid="u")
 
     strict = {"fieldValidation": "Strict", "fieldManager": "seatrial"}
     assert [(seen.verb, seen.path, seen.query) for seen in server.seen] == [
@@ -230,16 +230,20 @@ async def test_writes_are_strict_and_signed_except_where_the_api_knows_neither(
     assert json.loads(server.seen[4].body)["deleteOptions"]["preconditions"] == {"uid": "u"}
 
 
-async def test_a_server_that_does_not_answer_is_given_up_at_the_deadline(server: standin.StandIn) -> None:
+async def test_a_server_that_does_not_answer_is_given_up_at_the_deadline(
+    server: standin.StandIn, is_brief: bool
+) -> None:
     server.will(standin.waits(server))
-    async with clients.Client(server.config(), user_agent="t", request_timeout_seconds=0.05) as client:
+    async with clients.Client(
+        server.config(), user_agent="t", request_timeout_seconds=0.05, is_brief=is_brief
+    ) as client:
         with pytest.raises(errors.ClusterUnavailable, match=r"heard nothing from .* within 0.05 s"):
             await client.list(NODES, Item)
 
 
-async def test_a_port_where_nobody_listens_is_said_plainly(unused_tcp_port: int) -> None:
+async def test_a_port_where_nobody_listens_is_said_plainly(unused_tcp_port: int, is_brief: bool) -> None:
     config = configs.Config(server=f"http://127.0.0.1:{unused_tcp_port}", context="k", source="file")
-    async with clients.Client(config, user_agent="t") as client:
+    async with clients.Client(config, user_agent="t", is_brief=is_brief) as client:
         with pytest.raises(errors.ClusterUnavailable) as caught:
             await client.list(NODES, Item)
 
@@ -249,36 +253,34 @@ async def test_a_port_where_nobody_listens_is_said_plainly(unused_tcp_port: int)
     )
 
 
-async def test_tls_with_a_server_that_speaks_none_is_said_plainly(server: standin.StandIn) -> None:
+async def test_tls_with_a_server_that_speaks_none_is_said_plainly(server: standin.StandIn, is_brief: bool) -> None:
     config = configs.Config(server=server.url.replace("http:", "https:"), context="k", source="file")
-    async with clients.Client(config, user_agent="t") as client:
+    async with clients.Client(config, user_agent="t", is_brief=is_brief) as client:
         with pytest.raises(errors.ClusterUnavailable, match="TLS with"):
             await client.list(NODES, Item)
 
 
-async def test_an_answer_that_is_no_api_servers_is_unreadable(
-    server: standin.StandIn, to_server: clients.Client
-) -> None:
+async def test_an_answer_that_is_no_api_servers_is_unreadable(server: standin.StandIn, asking: clients.Client) -> None:
     server.will(standin.says("<html>please log in</html>", code=200))
 
     with pytest.raises(errors.AnswerUnreadable):
-        await to_server.get(f"{NODES}/a", Item)
+        await asking.get(f"{NODES}/a", Item)
 
 
-async def test_a_redirect_is_not_followed_with_our_token(server: standin.StandIn, to_server: clients.Client) -> None:
+async def test_a_redirect_is_not_followed_with_our_token(server: standin.StandIn, asking: clients.Client) -> None:
     server.will(standin.gives({}, code=302, headers={"Location": "http://elsewhere.invalid/"}))
 
     with pytest.raises(errors.Invalid, match="does not redirect"):
-        await to_server.get(f"{NODES}/a", Item)
+        await asking.get(f"{NODES}/a", Item)
 
 
-async def test_the_rest_of_an_object_is_dropped(server: standin.StandIn, to_server: clients.Client) -> None:
+async def test_the_rest_of_an_object_is_dropped(server: standin.StandIn, asking: clients.Client) -> None:
     server.will(standin.gives({"metadata": {"name": "a", "managedFields": [1]}, "spec": {"b": [2]}}))
 
-    assert msgspec.to_builtins(await to_server.get(f"{NODES}/a", Item))["metadata"]["name"] == "a"
+    assert msgspec.to_builtins(await asking.get(f"{NODES}/a", Item))["metadata"]["name"] == "a"
 
 
-async def test_impersonation_is_sent(server: standin.StandIn) -> None:
+async def test_impersonation_is_sent(server: standin.StandIn, is_brief: bool) -> None:
     server.will(standin.lists(version="1"))
     config = configs.Config(server=server.url, context="k", source="f", impersonation=(("Impersonate-User", "jane"),))
     async with clients.Client(config, user_agent="seatrial/1") as client:

@@ -88,27 +88,27 @@ def a_config(server: str = "https://k", **more: object) -> configs.Config:
     return replace(configs.Config(server=server, context="k", source="file"), **more)  # type: ignore[arg-type]
 
 
-async def test_both_sides_show_a_certificate_of_the_same_authority(tmp_path: Path) -> None:
+async def test_both_sides_show_a_certificate_of_the_same_authority(tmp_path: Path, is_brief: bool) -> None:
     authority = Authority.make()
     pair = authority.sign("server", x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
     async with standin.running(serving(tmp_path, authority, pair)) as server:
         server.will(standin.lists("a", version="1"))
         config = a_config(server.url, authority=authority.pem, certificate=authority.sign("me"))
-        async with clients.Client(config, user_agent="t") as client:
+        async with clients.Client(config, user_agent="t", is_brief=is_brief) as client:
             assert len((await client.list(NODES, Item)).items) == 1
 
 
-async def test_the_name_to_expect_may_differ_from_the_address(tmp_path: Path) -> None:
+async def test_the_name_to_expect_may_differ_from_the_address(tmp_path: Path, is_brief: bool) -> None:
     authority = Authority.make()
     pair = authority.sign("inside.example")
     async with standin.running(serving(tmp_path, authority, pair)) as server:
         server.will(standin.lists("a", version="1"))
         wrong = a_config(server.url, authority=authority.pem, certificate=authority.sign("me"))
-        async with clients.Client(wrong, user_agent="t") as client:
+        async with clients.Client(wrong, user_agent="t", is_brief=is_brief) as client:
             with pytest.raises(errors.ClusterUnavailable, match="certificate we do not trust"):
                 await client.list(NODES, Item)
         right = replace(wrong, tls_server_name="inside.example")
-        async with clients.Client(right, user_agent="t") as client:
+        async with clients.Client(right, user_agent="t", is_brief=is_brief) as client:
             assert len((await client.list(NODES, Item)).items) == 1
 
 

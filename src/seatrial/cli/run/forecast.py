@@ -22,26 +22,24 @@ import argparse
 import random
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seatrial.cli import formats
+from seatrial.cli import formats, progress
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parsing.parser import rarely
-from seatrial.core.text import spans
 from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from seatrial.app.forecasting import Fleet, ForecastOptions, frontier
     from seatrial.core.model.policy import Share
     from seatrial.sim.forecast.durations import Duration
 
 EXITS: tuple[ExitCode, ...] = ()
-TOLD_SECONDS = 10.0
-"""How often progress is told where there is no terminal."""
 NODES_MAX = 100_000
 WORKLOADS = ("saturated", "busy", "training", "inference", "mixed")
 """As app/forecasting/frontier.py has them, whose import every help and completion would pay for."""
@@ -116,9 +114,8 @@ def run(args: argparse.Namespace) -> int:
     if attrition is not None:
         return _frontier(attrition, args)
     question = forecasting.question_of(asked, fleet)
-    tell = _Teller(len(question.settings), "setting", len(question.model.members))
-    data = forecasting.answer(question, tell)
-    tell.end()
+    with _told(len(question.settings), "setting", len(question.model.members)) as tell:
+        data = forecasting.answer(question, tell)
     if args.html:
         _write_page(args.html, data)
     if formats.is_document(args.output):
@@ -135,9 +132,8 @@ def _frontier(question: frontier.Question, args: argparse.Namespace) -> int:
 
     if args.html:
         raise SeatrialError("--html draws settings, and not deadlines yet. Leave it out, or take -o json.")
-    tell = _Teller(len(question.deadlines), "deadline", question.fleet["nodes"])
-    data = frontier.answer(question, tell)
-    tell.end()
+    with _told(len(question.deadlines), "deadline", question.fleet["nodes"]) as tell:
+        data = frontier.answer(question, tell)
     if formats.is_document(args.output):
         formats.print_document(data, args.output)
     else:
@@ -205,29 +201,17 @@ def _fleet(args: argparse.Namespace, asked: ForecastOptions) -> Fleet | None:
 # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Teller:
-    """Progress on stderr: rewritten in place on a terminal, else a line now and then."""
+@contextmanager
+def _told(count: int, what: str, node_count: int) -> Iterator[Callable[[int, int], None]]:
+    """How far the simulations are."""
+    whole = f"{number_of(count, what)}, {number_of(node_count, 'node')}"
+    with progress.doing(f"simulating {whole}") as doing:
 
-    def __init__(self, count: int, what: str, node_count: int) -> None:
-        self._what = f"{number_of(count, what)}, {number_of(node_count, 'node')}"
-        self._began = self._told = time.monotonic()
-        self._is_terminal = sys.stderr.isatty()
+        def tell(done: int, of: int) -> None:
+            left_seconds = (time.monotonic() - doing.began) / done * (of - done)
+            doing.now(f"{done} of {of} samples of {whole}", left_seconds)
 
-    def __call__(self, done: int, of: int) -> None:
-        now = time.monotonic()
-        if now - self._told < (0.2 if self._is_terminal else TOLD_SECONDS) and done < of:
-            return
-        if not self._is_terminal and now - self._began < TOLD_SECONDS:
-            return
-        self._told = now
-        left_seconds = (now - self._began) / done * (of - done)
-        line = f"seatrial: {done} of {of} samples of {self._what}, about {spans.span(left_seconds)} left"
-        print(f"\r\033[2K{line}" if self._is_terminal else line, end="" if self._is_terminal else "\n", file=sys.stderr)
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._is_terminal:
-            print("\r\033[2K", end="", file=sys.stderr, flush=True)
+        yield tell
 
 
 # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────────

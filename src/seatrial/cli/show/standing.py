@@ -16,7 +16,6 @@ from seatrial.cli.show import ending, frontier
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns, wrapped
 from seatrial.core.budget import capacity, losses
-from seatrial.core.deciding.measures import has_waiting_operands
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few, number_of
@@ -116,7 +115,7 @@ def _leader_data(found: Look) -> dict[str, Any] | None:
 def _expected(found: Look) -> str:
     """Why the operator is not ready, where that is as it should be: it says so until the last node has followed."""
     waiting = found.sight is not None and any(
-        has_waiting_operands(node.facts) for node in found.sight.seen.nodes.values()
+        node.facts.has_waiting_operands for node in found.sight.seen.nodes.values()
     )
     return ", as expected while operands wait for their turn" if waiting and found.operator.state == "notReady" else ""
 

@@ -29,7 +29,6 @@ from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import spans
 from seatrial.core.text.names import a_few, number_of
-from seatrial.core.words import speeds
 
 BAR: Final = 24
 NAMED_MAX: Final = 4
@@ -235,6 +234,8 @@ def _bake(picture: Picture, ink: Ink) -> Iterator[str]:
         seen = f"{spans.span(exposed.watched_seconds)} with data, at work for {exposed.loaded_gpu_hours:.1f} GPU-hours"
         yield f"{seen}, {number_of(events, 'error') if events else 'no errors'}: `seatrial bake explain`"
     if picture.record.compared is not None:
+        from seatrial.core.words import speeds
+
         compared = speeds.line(speeds.speeds_of(picture.record, picture.campaign))
         if compared:
             yield f"{compared}: `seatrial bake explain`"

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.core.campaign.step import wave_order
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.seen.rollouts import Told, Waiting

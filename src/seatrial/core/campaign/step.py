@@ -25,13 +25,13 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import Promote
-from seatrial.core.budget import order
-from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
+from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
 from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
 from seatrial.core.campaign.going_back import step_reverting
 from seatrial.core.campaign.proving import comparing, exposing
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import (
@@ -504,14 +504,6 @@ def _tried(view: View, failed: Iterable[str]) -> list[str]:
 def _why_failed(view: View, name: str) -> str:
     record = view.nodes[name].record
     return record.reason if record is not None and record.reason else "its upgrade failed"
-
-
-def wave_order(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """How many nodes may have started when each wave is open, and the order in which they follow the canary."""
-    members = (node for node in view.nodes.values() if not stragglers.is_outside(view, node))
-    names = (node.name for node in order.fixed(members, view.intent))
-    rest = tuple(name for name in names if name not in view.record.canaries)
-    return waves.bounds(view.campaign.waves, len(rest)), rest
 
 
 def _wave_names(view: View) -> tuple[tuple[int, ...], frozenset[str]]:

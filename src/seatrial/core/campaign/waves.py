@@ -1,4 +1,4 @@
-"""How many nodes may have been upgraded after each wave. Counting only: who they are is said by their order.
+"""How many nodes may have been upgraded after each wave, and in which order the nodes follow.
 
     fixed        4, 8, 12, …                        linear   2, then 4 more, then 6 more, …
     exponential  1, then 2 more, then 4 more, …     percentages   5 %, 25 %, 100 % of the fleet
@@ -10,7 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.core.budget import order
+from seatrial.core.campaign import stragglers
 from seatrial.core.model.campaign import Growth, Waves
+from seatrial.core.movers.view import View
+
+
+def wave_order(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """How many nodes may have started when each wave is open, and the order in which they follow the canary."""
+    members = (node for node in view.nodes.values() if not stragglers.is_outside(view, node))
+    names = (node.name for node in order.fixed(members, view.intent))
+    rest = tuple(name for name in names if name not in view.record.canaries)
+    return bounds(view.campaign.waves, len(rest)), rest
 
 
 def bounds(waves: Waves, total: int) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Cost
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mode_of, mover_of, mover_seen
@@ -122,18 +122,13 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
-        operands_waiting_count=sum(has_waiting_operands(node.facts) for node in seen.nodes.values()),
+        operands_waiting_count=sum(node.facts.has_waiting_operands for node in seen.nodes.values()),
         lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mover.counts_losses else None,
         cost=seen.rollout.cost,
         phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
         baked_seconds=record.baked_seconds if record is not None else None,
         bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,
     )
-
-
-def has_waiting_operands(facts: NodeFacts) -> bool:
-    """Whether an operand that a rollout moves is of an older template still, on this node."""
-    return any(operand.is_old for operand in facts.operands)
 
 
 def _state(node: NodeSeen) -> str:

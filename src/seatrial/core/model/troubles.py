@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from seatrial.core.text.commands import filled
@@ -300,7 +301,7 @@ def classify(symptoms: Iterable[Symptom]) -> Trouble | None:
 def diagnose(symptoms: Iterable[Symptom]) -> Diagnosis | None:
     """As classify, with the text that gave the trouble away."""
     seen = tuple(symptoms)
-    for pattern, reason, message in _COMPILED:
+    for pattern, reason, message in _compiled() if seen else ():
         for symptom in seen:
             if symptom.source in pattern.sources and reason.fullmatch(symptom.reason):
                 match = message.search(symptom.message)
@@ -329,8 +330,7 @@ def _found(symptom: Symptom, match: re.Match[str]) -> str:
     return " ".join(line[cut : cut + FOUND_LENGTH_MAX].split()) or symptom.reason
 
 
-def _compiled(pattern: Pattern) -> tuple[Pattern, re.Pattern[str], re.Pattern[str]]:
-    return pattern, re.compile(pattern.reason or ".*", re.DOTALL), re.compile(pattern.message)
-
-
-_COMPILED: Final = tuple(map(_compiled, PATTERNS))
+@cache
+def _compiled() -> tuple[tuple[Pattern, re.Pattern[str], re.Pattern[str]], ...]:
+    """Every row with its patterns; made when the first symptom is seen, since forty take a while."""
+    return tuple((each, re.compile(each.reason or ".*", re.DOTALL), re.compile(each.message)) for each in PATTERNS)

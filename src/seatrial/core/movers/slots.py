@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.policy import Limits
+from seatrial.core.model.policy import Limits, PolicyWish
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
-from seatrial.core.movers.pace.waits import policy_of
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.view import View
 from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.text.names import a_few
@@ -28,6 +28,11 @@ class Full(NamedTuple):
     setting: str
     limit: int
     nodes: tuple[str, ...]
+
+
+def policy_of(node: NodeFacts, operator: OperatorFacts) -> PolicyWish:
+    """The upgrade policy that the node's owner gives it."""
+    return next((pool.policy for pool in operator.pools if pool.name == node.owner), operator.policy)
 
 
 def full(view: View, names: Iterable[str]) -> dict[str, Full]:

@@ -25,7 +25,7 @@ from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import Request, marked
 from seatrial.core.text import spans
-from seatrial.core.words import commits, speeds
+from seatrial.core.words import commits
 from seatrial.core.words.accounts import Tally
 
 _THEN: Final = {
@@ -101,6 +101,8 @@ def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str
     if record.baked_seconds >= 1:
         yield f"{', '.join(record.canaries)} healthy for {spans.span(record.baked_seconds)}"
     if campaign is not None and record.compared is not None:
+        from seatrial.core.words import speeds  # it brings all of judging, which a look can do without
+
         found = speeds.speeds_of(record, campaign)
         yield speeds.line(found) if found.excluded is not None or found.is_failed else ""
     yield f"why it is reverted: {record.why}" if record.why else ""

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from seatrial.core.campaign import baking, canary
 from seatrial.core.campaign.proving import comparing
-from seatrial.core.campaign.step import wave_order
+from seatrial.core.campaign.waves import wave_order
 from seatrial.core.judging.findings import BASELINE_MIN
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Point, RolloutPhase, Via
 from seatrial.core.model.gates import default_suite

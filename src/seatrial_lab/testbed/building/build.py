@@ -18,7 +18,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,12 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from seatrial.cli import progress
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.building import toolchain
 
 Say = Callable[[str], None]
-
-REPORT_EVERY_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +171,8 @@ HELM_DIFF: Final = Recipe(
 
 
 def say_on_stderr(line: str) -> None:
-    """Show one line of progress."""
-    print(line, file=sys.stderr, flush=True)
+    """Show one line of what is done."""
+    progress.say(line)
 
 
 def kubernetes() -> Recipe:
@@ -311,14 +309,14 @@ def _build_one(recipe: Recipe, go: Path, home: Path, package: str, label: str, s
             package,
         ]
         environment = toolchain.go_environment() | ({"CGO_ENABLED": "1"} if recipe.is_with_c else {})
-        seconds = _run_showing_progress(command, cwd=recipe.folder, environment=environment, label=label, say=say)
+        seconds = _run_showing_progress(command, cwd=recipe.folder, environment=environment, label=label)
         fresh.replace(program)
     _write_manifest(home, _read_manifest(home) | {program.name: program.stat().st_size})
     say(f"  built {label} in {seconds:.0f} s")
 
 
 def _run_showing_progress(
-    command: Sequence[str | Path], *, cwd: Path, environment: Mapping[str, str], label: str, say: Say
+    command: Sequence[str | Path], *, cwd: Path, environment: Mapping[str, str], label: str
 ) -> float:
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
@@ -326,12 +324,8 @@ def _run_showing_progress(
             command, cwd=cwd, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True
         )
         try:
-            while True:
-                try:
-                    code = process.wait(timeout=REPORT_EVERY_SECONDS)
-                    break
-                except subprocess.TimeoutExpired:
-                    say(f"  building {label}, {time.monotonic() - began:.0f} s so far")
+            with progress.doing(f"building {label}"):
+                code = process.wait()
         except BaseException:
             process.terminate()
             process.wait()

@@ -18,12 +18,11 @@ from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Final, Self, TypedDict, TypeVar, Unpack, overload
 
-import aiohttp
 import msgspec
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
-from seatrial.adapters.kube.api.connection import Connection, Request
+from seatrial.adapters.kube.api.connection import Answer, Connection, Limit, Request
 from seatrial.adapters.kube.api.decoding import (
     BOOKMARK,
     ENVELOPE,
@@ -104,6 +103,18 @@ def _time() -> float:
     return time.time()
 
 
+def _brief() -> type[Connection]:
+    from seatrial.adapters.kube.api.brief import Brief
+
+    return Brief
+
+
+def _pooled() -> type[Connection]:
+    from seatrial.adapters.kube.api.pooled import Pooled  # aiohttp is imported only where somebody stays
+
+    return Pooled
+
+
 class Client:
     """A connection pool to one cluster as one identity; use it in `async with`."""
 
@@ -117,14 +128,16 @@ class Client:
         field_manager: str = FIELD_MANAGER,
         wall_clock: Callable[[], float] | None = None,
         connection: Connection | None = None,
+        is_brief: bool = False,
     ) -> None:
-        """`connection` leads elsewhere than to the cluster's own address."""
+        """`connection` leads elsewhere than to the cluster's own address; a brief client lists once, and goes."""
         self.config = config
         self.now = wall_clock or _time
         """The time by which whoever reads the cluster judges what it reads: it stands still where the cluster does."""
-        self._connection = connection or Connection(
-            config, user_agent=user_agent, connections_max=connections_max, wall_clock=self.now
-        )
+        if connection is None:
+            kind = _brief() if is_brief and not config.proxy_url else _pooled()
+            connection = kind(config, user_agent=user_agent, connections_max=connections_max, wall_clock=self.now)
+        self._connection = connection
         self._request_timeout_seconds = request_timeout_seconds
         self._field_manager = field_manager
         self._date = ""
@@ -212,11 +225,10 @@ class Client:
             "timeoutSeconds": str(timeout_seconds),
             "resourceVersion": resource_version,
         }
-        limit = aiohttp.ClientTimeout(
-            total=timeout_seconds + silent_seconds,
-            connect=self._request_timeout_seconds,
-            sock_connect=self._request_timeout_seconds,
-            sock_read=silent_seconds,
+        limit = Limit(
+            total_seconds=timeout_seconds + silent_seconds,
+            connect_seconds=self._request_timeout_seconds,
+            silent_seconds=silent_seconds,
         )
         decoder = decoder_of(model)
         async with self._connection.answer(Request(verb="GET", path=path, params=params, limit=limit)) as answer:
@@ -411,7 +423,7 @@ class Client:
         body: bytes | None = None,
         content_type: str = "",
     ) -> bytes:
-        limit = aiohttp.ClientTimeout(total=self._request_timeout_seconds)
+        limit = Limit(total_seconds=self._request_timeout_seconds)
         request = Request(verb=verb, path=path, params=params or {}, body=body, content_type=content_type, limit=limit)
         async with self._connection.answer(request) as answer:
             self._date = answer.headers.get("Date", "")
@@ -425,7 +437,7 @@ class Client:
         except TROUBLE as err:
             raise self._connection.unreadable(f"{verb} {path}", err) from err
 
-    async def _lines(self, path: str, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _lines(self, path: str, answer: Answer) -> AsyncIterator[bytes]:
         rest = b""
         # iter_any with our own splitting: aiohttp's readline refuses lines beyond its buffer, and objects are longer.
         async for chunk in answer.content.iter_any():

@@ -15,8 +15,9 @@ from seatrial.adapters.kube.api import errors
 
 def tls_context(config: configs.Config, certificate: configs.Certificate | None) -> ssl.SSLContext:
     """Trust what the configuration trusts, and show the certificate where there is one."""
-    context = ssl.create_default_context()
-    if config.authority is not None:
+    if config.authority is None:
+        context = ssl.create_default_context()
+    else:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the cluster's own authority instead of the system's
         try:
             context.load_verify_locations(cadata=config.authority.decode("ascii", "replace"))

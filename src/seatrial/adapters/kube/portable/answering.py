@@ -13,7 +13,6 @@ tests/adapters/kube/test_portable_answering.py
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from email.utils import formatdate
@@ -22,9 +21,10 @@ from typing import Any, Final
 import msgspec
 
 from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.brief import Received
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
-from seatrial.adapters.kube.api.connection import Connection, Request
+from seatrial.adapters.kube.api.connection import Answer, Connection, Request
 from seatrial.adapters.kube.portable.selecting import Place, Selecting, place_of
 from seatrial.core.survey.portable.recorded import LogOf, Recorded, Refused
 
@@ -48,14 +48,8 @@ class Recording(Connection):
         self._paths = {place.kind: path for path in recorded.lists if (place := place_of(path)) is not None}
         self._refused = {place.kind: each for path, each in recorded.refused.items() if (place := place_of(path))}
 
-    def open(self) -> None:
-        """There is nobody to connect to."""
-
-    async def close(self) -> None:
-        """Nor to leave."""
-
     @asynccontextmanager
-    async def answer(self, request: Request) -> AsyncIterator[Answer]:  # type: ignore[override]
+    async def answer(self, request: Request) -> AsyncIterator[Answer]:
         """The recorded answer; what was refused then is refused now."""
         found = self._found(request)
         if isinstance(found, Refused):
@@ -63,7 +57,8 @@ class Recording(Connection):
             details = {"name": place.name if place is not None else ""}
             body = msgspec.json.encode({"code": found.code, "message": found.said, "details": details})
             raise self.refusal(request.name, errors.read_status(found.code, body))
-        yield Answer(found, formatdate(self._recorded.taken_at, usegmt=True))
+        date = formatdate(self._recorded.taken_at, usegmt=True)
+        yield Received(status=200, headers={"Date": date}, body=found)
 
     def _found(self, request: Request) -> bytes | Refused:
         place = place_of(request.path)
@@ -108,21 +103,3 @@ def _objects(found: Sequence[Mapping[str, Any]], place: Place, params: Mapping[s
 def _meta(found: Mapping[str, Any]) -> Mapping[str, Any]:
     meta: Mapping[str, Any] = found.get("metadata") or {}
     return meta
-
-
-class Answer:
-    """An answer as the client reads one. Of a watch nothing is heard."""
-
-    def __init__(self, body: bytes, date: str) -> None:
-        self.headers = {"Date": date}
-        self.content = self
-        self._body = body
-
-    async def read(self) -> bytes:
-        """All of it."""
-        return self._body
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        """What comes of a watch: nothing, for as long as somebody listens."""
-        await asyncio.Event().wait()
-        yield b""

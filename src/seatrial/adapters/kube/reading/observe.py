@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import access, pools, table
+from seatrial.adapters.kube.reading import pools, table
 from seatrial.adapters.kube.reading.fleet import FleetObserver, Work, governed_of
 from seatrial.adapters.kube.reading.followers import releasing
 from seatrial.adapters.kube.reading.gates import probes
@@ -35,6 +36,9 @@ from seatrial.core.model.seen.releases import CHARTS
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.seen.workloads import Suspended
 from seatrial.ports import Sight
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.reading import access
 
 __all__ = ["KubeObserver", "RolloutUnclear"]
 

@@ -156,7 +156,12 @@ class NodeFacts:
     @property
     def is_in_sync(self) -> bool:
         """Whether the driver, and every operand that the rollout moves, is of the revision its DaemonSet wants."""
-        return self.is_driver_in_sync and not any(operand.is_old for operand in self.operands)
+        return self.is_driver_in_sync and not self.has_waiting_operands
+
+    @property
+    def has_waiting_operands(self) -> bool:
+        """Whether an operand that a rollout moves is of an older template still, on this node."""
+        return any(operand.is_old for operand in self.operands)
 
     @property
     def running_driver(self) -> str:

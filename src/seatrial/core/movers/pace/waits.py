@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
 from seatrial.core.movers.pace.values import Seen, Stay, Wait, WaitCode
+from seatrial.core.movers.slots import policy_of
 from seatrial.core.text.names import a_few
 
 
@@ -76,11 +76,6 @@ def _lack_of_jobs(node: NodeFacts, operator: OperatorFacts) -> tuple[WaitCode, s
         return WaitCode.STEP, ""
     running = [pod.full_name for pod in node.pods if selector.matches(dict(pod.labels))]
     return (WaitCode.JOBS, a_few(running, 1)) if running else (WaitCode.LOOK, "")
-
-
-def policy_of(node: NodeFacts, operator: OperatorFacts) -> PolicyWish:
-    """The upgrade policy that the node's owner gives it."""
-    return next((pool.policy for pool in operator.pools if pool.name == node.owner), operator.policy)
 
 
 def _lack_of_driver(node: NodeFacts) -> tuple[WaitCode, str]:

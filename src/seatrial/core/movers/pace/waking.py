@@ -42,8 +42,9 @@ from seatrial.core.movers.pace.values import (
     WaitCode,
     WakeHold,
 )
-from seatrial.core.movers.pace.waits import lacks_of, policy_of, waits_of
+from seatrial.core.movers.pace.waits import lacks_of, waits_of
 from seatrial.core.movers.pace.ways import Way
+from seatrial.core.movers.slots import policy_of
 from seatrial.core.node.phases import UNDER_WAY
 
 GATHER_SECONDS: Final = 0.5
