@@ -40,6 +40,7 @@ KEPT = RESULTS / "night"
 ROLLOUT, GATE = "spring", "smoke"
 WORD = "seatrial-word"
 """The policy that holds people to their own names."""
+ENDED = ("Done", "Reverted")
 REST_SECONDS, LIMIT_SECONDS, LOOK_SECONDS = 8.0, 180.0, 0.5
 PASS_SECONDS = 75.0
 """A controller writes its summary once a minute at the latest."""
@@ -163,9 +164,14 @@ def _rest(read: Callable[[], facts.Facts]) -> None:
 
 
 def _wait_pass(stage: LightStage) -> None:
-    """Wait until the controller has written what it sees, after now."""
+    """Wait until the controller has written what it sees, after now; of a rollout that has ended it writes no more."""
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
-    _wait(lambda: stage.status().get("summarisedAt", "") > now, "the controller to write its summary", PASS_SECONDS)
+
+    def look() -> bool:
+        status = stage.status()
+        return status.get("phase") in ENDED or status.get("summarisedAt", "") > now
+
+    _wait(look, "the controller to write its summary", PASS_SECONDS)
 
 
 def _wait(look: Callable[[], bool], what: str, seconds: float = LIMIT_SECONDS) -> None:

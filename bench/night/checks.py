@@ -20,8 +20,8 @@ from seatrial.cli.exit_codes import ExitCode
 VERSION: Final = r"(\d{3}\.\d+(?:\.\d+)?)"
 NODE: Final = r"\b([a-z]+-\d{3})\b"
 NO_LEADER: Final = re.compile(r"no controller|nobody is in charge|none; ", re.IGNORECASE)
-FOLLOWS: Final = re.compile(r"follows on its own|continues on its own|nothing to do\b", re.IGNORECASE)
-AMOUNT: Final = re.compile(r"\d+ (?:s|min|h|d)\b")
+FOLLOWS: Final = re.compile(r"(?:follows|continues|begins) on its own", re.IGNORECASE)
+NOTHING: Final = re.compile(r"nothing to do\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,11 @@ def doing(said: Said, facts: Facts) -> Iterator[str]:
 def why(said: Said, facts: Facts) -> Iterator[str]:
     """Why is this node not moving?"""
     node, seen = said.node, facts.node(said.node)
-    yield from _promised(said, facts)
+    wanted = facts.before if facts.is_back else facts.target
+    is_well = node in facts.running(wanted) and node not in facts.broken
+    yield from _promised(said, facts) if not is_well else ()
+    if not is_well and NOTHING.search(said.flat):
+        yield "“nothing to do” is said, and the node is not well"
     if driver := re.search(VERSION + r" \((not )?Ready\)", said.flat):
         is_ready = not driver[2]
         if is_ready != seen.is_running or driver[1] != seen.version:
@@ -165,7 +169,7 @@ def kubectl(said: Said, facts: Facts) -> Iterator[str]:
 
 def stop(said: Said, facts: Facts) -> Iterator[str]:
     """Can I stop it? Asked by a pause; the facts are of right after it."""
-    if re.search(r"\bis paused\b", said.flat) and facts.phase != "Paused":
+    if re.search(r"\bis (already )?paused\b", said.flat) and facts.phase != "Paused":
         yield f"it is said to be paused, and its phase is {facts.phase}"
     yield from _led(said, facts)
 
@@ -202,8 +206,16 @@ def _led(said: Said, facts: Facts, *, has_to_say: bool = True) -> Iterator[str]:
 
 
 def _promised(said: Said, facts: Facts) -> Iterator[str]:
+    """What is to come by itself, by when, and in which phase."""
     if facts.is_stopped and (found := FOLLOWS.search(said.flat)):
         yield f"“{found[0]}” is said, and it needs a person"
+    if not facts.is_led and (late := re.search(r"gives up within [\d a-z]*\d+ (?:s|min|h)", said.flat)):
+        yield f"“{late[0]}” is said, and no controller keeps a deadline"
+    for told in re.findall(r"\bis at ([A-Z][a-z]+)\b|^Phase\s+([A-Z][a-z]+)", said.text, re.MULTILINE):
+        if "".join(told) != facts.phase:
+            yield f"its phase is said to be {''.join(told)}, and it is {facts.phase}"
+    if not said.node and facts.is_pause_asked and facts.phase != "Paused" and "pause" not in said.flat.lower():
+        yield "a pause is requested and has not begun, and the answer does not say so"
 
 
 def _failed_named(said: Said, facts: Facts) -> Iterator[str]:
@@ -221,7 +233,7 @@ def _left(said: Said, facts: Facts) -> Iterator[str]:
     """A time that remains cannot be known while something is stopped, failed or broken."""
     if not (facts.is_stopped or facts.failed or facts.broken):
         return
-    claims = [line for line in said.text.splitlines() if re.search(r"^Left\b|\bleft\b", line) and AMOUNT.search(line)]
+    claims = [line for line in said.text.splitlines() if re.search(r"^Left\b.*\d|\d (?:s|min|h|d) left\b", line)]
     for line in claims:
         if "unknown" not in line:
             yield f"a remaining time is named, and it is unknown: {line.strip()}"

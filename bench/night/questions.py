@@ -6,6 +6,7 @@ Tests: tests/bench/test_night.py
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import time
@@ -21,6 +22,8 @@ from tests.docs.terminal import on_terminal
 from tests.e2e.light_stage import LightStage
 
 COLUMNS: Final = 110
+PROGRESS: Final = re.compile(r"[^\n]*\r\x1b\[K")
+"""A line that a terminal shows for a moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,4 +100,4 @@ def shown(stage: LightStage, command: str) -> Said:
     typed = [kubectl, *words] if program == "kubectl" else [sys.executable, "-m", "seatrial", *words]
     environment = {"KUBECONFIG": str(stage.plane.kubeconfig), "NO_COLOR": "1"}
     text, code = on_terminal(typed, columns=COLUMNS, environment=environment)
-    return Said(text=text, code=code)
+    return Said(text=PROGRESS.sub("", text), code=code)
