@@ -20,7 +20,7 @@ from seatrial.cli.exit_codes import ExitCode
 VERSION: Final = r"(\d{3}\.\d+(?:\.\d+)?)"
 NODE: Final = r"\b([a-z]+-\d{3})\b"
 NO_LEADER: Final = re.compile(r"no controller|nobody is in charge|none; ", re.IGNORECASE)
-FOLLOWS: Final = re.compile(r"(?:follows|continues|begins) on its own", re.IGNORECASE)
+FOLLOWS: Final = re.compile(r"(?:follows|continues|begins) on its own|waits for nothing", re.IGNORECASE)
 NOTHING: Final = re.compile(r"nothing to do\b", re.IGNORECASE)
 
 
@@ -165,6 +165,8 @@ def kubectl(said: Said, facts: Facts) -> Iterator[str]:
     yield from _counted(said, facts)
     if facts.failed and not facts.is_back and "fail" not in said.flat.lower():
         yield f"{', '.join(sorted(facts.failed))} failed, and no word of that"
+    if facts.awaits and "approv" not in said.flat:
+        yield f"it waits for approval of {facts.awaits}, and no word of that"
 
 
 def stop(said: Said, facts: Facts) -> Iterator[str]:
