@@ -163,7 +163,7 @@ def broken(said: Said, facts: Facts) -> Iterator[str]:
 def kubectl(said: Said, facts: Facts) -> Iterator[str]:
     """What does somebody see who has only kubectl?"""
     yield from _counted(said, facts)
-    if facts.failed and not facts.is_back and "fail" not in said.flat.lower():
+    if facts.failed and facts.phase in ("Promoting", "Done") and "fail" not in said.flat.lower():
         yield f"{', '.join(sorted(facts.failed))} failed, and no word of that"
     if facts.awaits and "approv" not in said.flat:
         yield f"it waits for approval of {facts.awaits}, and no word of that"

@@ -138,8 +138,8 @@ PULLING = facts(
         (checks.broken, PULLING, "gpu-001: image-pull", ("gpu-001", "gpu-000"), "gpu-001 is broken, and is not named"),
         (
             checks.kubectl,
-            ONE_FAILED,
-            "spring   570.172.08   Waving   1/3   1 FAILED: gpu-001",
+            facts(phase="Done"),
+            "spring   570.172.08   Done   1/3   1 FAILED: gpu-001",
             ("1 FAILED: gpu-001", ""),
             "gpu-001 failed, and no word of that",
         ),
