@@ -13,7 +13,7 @@ from seatrial.adapters.forge.places import API_PATHS, Kind, Place
 from seatrial.adapters.git.addresses import Permit, Permits
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading.git_places import identity_of
+from seatrial.adapters.kube.reading.rollout_intent import identity_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.controller.forges import Forges
 from seatrial.controller.keeper import GitSettings, Keeper

@@ -19,7 +19,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes, explain
 
-PROMISES: Final = frozenset(
+PROMISING: Final = frozenset(
     {
         HoldCode.PARALLEL_LIMIT,
         HoldCode.IDLE_GPU_LIMIT,
@@ -70,4 +70,4 @@ def _keeps(blocker: str, code: str) -> bool:
         return True
     if code == HoldCode.MOVED_BY_NVIDIA:
         return blocker in NVIDIAS
-    return code in PROMISES and blocker in STANDSTILLS
+    return code in PROMISING and blocker in STANDSTILLS
