@@ -42,7 +42,7 @@ STANDSTILLS: Final = frozenset(
 """Blockers under which no node goes on at all."""
 NVIDIAS: Final = frozenset({HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED, HoldCode.NVIDIA_STALLED, HoldCode.NVIDIA_FULL})
 """Blockers under which NVIDIA's controller moves no node that it has."""
-AGAIN: Final = "It goes on once a controller is in charge again."
+AGAIN: Final = "It continues once a controller is in charge again."
 
 T = TypeVar("T", bound=Told)
 

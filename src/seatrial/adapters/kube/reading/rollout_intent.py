@@ -64,9 +64,9 @@ ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 DAY_SECONDS: Final = 86_400
 DAYS_AHEAD: Final = 15
 GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "tenant", "webhook")
+"""What a gate is, one of them: the fields of spec.gates that say it."""
 NAME_LENGTH_MAX: Final = 200
 """How much of the name of a rollout its commits bear."""
-"""What a gate is, one of them: the fields of spec.gates that say it."""
 
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
