@@ -18,6 +18,7 @@ from seatrial.core.deciding.stops import STOPS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes, explain
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 PROMISING: Final = frozenset(
     {
@@ -49,8 +50,7 @@ T = TypeVar("T", bound=Told)
 
 def blocker_of(rollout: Iterable[Told]) -> Told | None:
     """What the rollout as a whole waits for that does not end by itself; None where it goes on."""
-    first = min(rollout, key=lambda each: causes.place(each.code), default=None)
-    return first if first is not None and causes.is_obstacle(first.code) else None
+    return min(filter(_lasts, rollout), key=lambda each: causes.place(each.code), default=None)
 
 
 def inherited(told: T, blocker: Told | None) -> T:
@@ -63,6 +63,11 @@ def inherited(told: T, blocker: Told | None) -> T:
         return replace(told, next_step=AGAIN) if is_promise else told
     why = f"{told.why}; the rollout waits ({blocker.code}): {blocker.why}"
     return replace(told, why=why, next_step=blocker.next_step)
+
+
+def _lasts(told: Told) -> bool:
+    """Whether it lasts until somebody acts; what is in the way with an end of its own is passed by without anybody."""
+    return told.code in NEEDS_SOMEBODY or (causes.is_obstacle(told.code) and told.until is None)
 
 
 def _keeps(blocker: str, code: str) -> bool:
