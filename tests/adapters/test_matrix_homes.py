@@ -13,9 +13,10 @@ from seatrial.adapters.forge.places import API_PATHS, Kind, Place
 from seatrial.adapters.git.addresses import Permit, Permits
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading.rollout_intent import identity_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.controller.forges import Forges
-from seatrial.controller.keeper import GitSettings, Keeper, identity_of
+from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, Message
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in, marked

@@ -342,7 +342,8 @@ def test_who_undoes_it_is_told_whether_the_entry_is_marked_and_may_ask_for_it(ru
     plain = run("rollout", "abort", "summer", "--reason", "too slow")
     assert "entry canary of the matrix is not marked bad; --mark-bad marks it" in plain.err
     marked = run("rollout", "abort", "summer", "--reason", "too slow", "--mark-bad", "-y")
-    assert "entry canary of the matrix is marked bad, with your reason" in marked.err
+    how = "by a commit of its own to main of https://git.example/gpu.git"
+    assert f"entry canary of the matrix is marked bad {how}, with your reason" in marked.err
     found = plane.get("gpurollout", "summer")["spec"]
     assert (found["abort"], found["markBad"]) == ("too slow", True)
 

@@ -19,7 +19,7 @@ from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading.git_places import identity_of
+from seatrial.adapters.kube.reading.rollout_intent import identity_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.controller.forges import NO_FORGES, Forges
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,6 +142,14 @@ def test_the_first_of_several_blockers_is_named() -> None:
     blocker = blocker_of(summary.told_of(several))
     assert blocker is not None
     assert blocker.code == HoldCode.LEADERLESS
+
+
+def test_what_ends_by_itself_keeps_nobody() -> None:
+    stuck = Told(code=HoldCode.MEMBERS_STUCK, why="n2 is down", next_step="Bring it back.", until=NOW + 60)
+    assert blocker_of([stuck]) is None, "the wave goes on without it"
+    assert blocker_of([replace(stuck, until=None)]) is not None
+    unsaid = replace(stuck, code=HoldCode.GATE_UNATTESTED)
+    assert blocker_of([stuck, unsaid]) == unsaid, "however long a person is given"
 
 
 def test_without_a_controller_no_node_promises_to_follow_and_what_it_asks_for_stays() -> None:

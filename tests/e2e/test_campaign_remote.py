@@ -117,11 +117,8 @@ def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_bac
     tags = stage.tags()
     before = stage.do("rollout", "rollback", "--dry-run")
     assert "one new commit on main of " in before
-    assert [line.split()[1] for line in before.splitlines() if line.startswith("    ")] == [
-        "(promotion)",
-        "(fleet)",
-        "(canary)",
-    ]
+    listed = [line.split()[1] for line in before.splitlines() if line.startswith("    ")]
+    assert listed == ["(promotion)", "(canary)"], before
     with stage.synced():
         with stage.remote_away():
             said = stage.do("rollout", "rollback", "--reason", "two nodes lost their NVLink", "-y")

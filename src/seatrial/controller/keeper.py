@@ -29,7 +29,7 @@ from seatrial.adapters.git.repository import Author, Repository
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import rollout_intent
-from seatrial.adapters.kube.reading.git_places import identity_of, places_of
+from seatrial.adapters.kube.reading.rollout_intent import identity_of, places_kept
 from seatrial.adapters.kube.shapes import models
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.forges import NO_FORGES, Forges
@@ -212,7 +212,7 @@ class Keeper:
 
     def _make(self, rollout: models.Rollout) -> Home | None:
         spec, identity, to = rollout.spec, identity_of(rollout), rollout.spec.publish.git
-        known = places_of(rollout)
+        known = places_kept(rollout)
         git, place = known.matrix, known.published
         is_by_request = to.pull_requests if to is not None else False
         entry = spec.matrix.entry if spec.matrix is not None else ""
@@ -266,7 +266,7 @@ def _timeless(facts: SourceFacts) -> SourceFacts:
 def _pinned(rollout: models.Rollout) -> str:
     """The commit the target was taken from; of another place than the one we work at it says nothing."""
     said = rollout.spec.matrix.git if rollout.spec.matrix is not None else None
-    is_here = rollout_intent.places_of(rollout.spec).matrix == places_of(rollout).matrix
+    is_here = rollout_intent.places_of(rollout.spec).matrix == places_kept(rollout).matrix
     return said.commit if said is not None and is_here else ""
 
 
@@ -278,7 +278,7 @@ def folder_of(place: GitPlace) -> str:
 def _key_of(rollout: models.Rollout | None) -> Key | None:
     if rollout is None:
         return None
-    places, matrix, to = places_of(rollout), rollout.spec.matrix, rollout.spec.publish.git
+    places, matrix, to = places_kept(rollout), rollout.spec.matrix, rollout.spec.publish.git
     config_map = matrix.config_map if matrix is not None else None
     if places == NOWHERE and config_map is None:
         return None

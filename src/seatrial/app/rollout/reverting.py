@@ -54,11 +54,11 @@ def in_git(rollout: Rollout) -> tuple[Reverted, ...]:
     """What an undo would revert, branch by branch; none where the rollout has no place in Git."""
     import msgspec
 
-    from seatrial.adapters.kube.reading.git_places import identity_of, places_of
+    from seatrial.adapters.kube.reading.rollout_intent import identity_of, places_kept
     from seatrial.adapters.kube.shapes import models
 
     found = msgspec.convert(rollout.raw, models.Rollout)
-    publish, known = found.spec.publish, places_of(found)
+    publish, known = found.spec.publish, places_kept(found)
     is_by_request = publish.git is not None and publish.git.pull_requests
     branches = {(each.url, each.branch): each for each in (known.published, known.matrix) if each is not None}
     read = [_read(each, identity_of(found), is_by_request=is_by_request) for each in branches.values()]

@@ -24,6 +24,7 @@ from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text.names import a_few
 from seatrial.core.words import causes
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 AHEAD: Final = {
     RolloutPhase.PROPOSED: (Point.CANARY, Point.WAVES, Point.PROMOTION),
@@ -75,7 +76,7 @@ def _why_unknown(view: View, rollout: Iterable[Told], nodes: Iterable[Waiting]) 
     record = view.record
     if record.phase is RolloutPhase.PAUSED:
         return "the rollout is paused"
-    kept = next((each.code for each in rollout if causes.is_obstacle(each.code)), "")
+    kept = next((each.code for each in rollout if each.code in NEEDS_SOMEBODY), "")
     if kept:
         return f"the rollout waits: {kept}"
     if any(each.verdict is GateVerdict.FAILED for each in record.gates):

@@ -18,8 +18,9 @@ from seatrial.core.deciding.stops import STOPS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes, explain
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
-PROMISES: Final = frozenset(
+PROMISING: Final = frozenset(
     {
         HoldCode.PARALLEL_LIMIT,
         HoldCode.IDLE_GPU_LIMIT,
@@ -42,15 +43,14 @@ STANDSTILLS: Final = frozenset(
 """Blockers under which no node goes on at all."""
 NVIDIAS: Final = frozenset({HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED, HoldCode.NVIDIA_STALLED, HoldCode.NVIDIA_FULL})
 """Blockers under which NVIDIA's controller moves no node that it has."""
-AGAIN: Final = "It goes on once a controller is in charge again."
+AGAIN: Final = "It continues once a controller is in charge again."
 
 T = TypeVar("T", bound=Told)
 
 
 def blocker_of(rollout: Iterable[Told]) -> Told | None:
     """What the rollout as a whole waits for that does not end by itself; None where it goes on."""
-    first = min(rollout, key=lambda each: causes.place(each.code), default=None)
-    return first if first is not None and causes.is_obstacle(first.code) else None
+    return min(filter(_lasts, rollout), key=lambda each: causes.place(each.code), default=None)
 
 
 def inherited(told: T, blocker: Told | None) -> T:
@@ -65,9 +65,14 @@ def inherited(told: T, blocker: Told | None) -> T:
     return replace(told, why=why, next_step=blocker.next_step)
 
 
+def _lasts(told: Told) -> bool:
+    """Whether it lasts until somebody acts; what is in the way with an end of its own is passed by without anybody."""
+    return told.code in NEEDS_SOMEBODY or (causes.is_obstacle(told.code) and told.until is None)
+
+
 def _keeps(blocker: str, code: str) -> bool:
     if code in causes.TURN:
         return True
     if code == HoldCode.MOVED_BY_NVIDIA:
         return blocker in NVIDIAS
-    return code in PROMISES and blocker in STANDSTILLS
+    return code in PROMISING and blocker in STANDSTILLS

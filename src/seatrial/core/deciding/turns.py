@@ -24,12 +24,13 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.target import parts_of
 from seatrial.core.movers import letting_in
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misaimed, is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import Progress, ahead, back_to, parts_of, wants, way_back
+from seatrial.core.node.progress import Progress, ahead, back_to, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step, told
 

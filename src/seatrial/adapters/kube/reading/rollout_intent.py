@@ -23,7 +23,7 @@ import msgspec
 
 from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
-from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
+from seatrial.adapters.kube.shapes.rollout_records import URL_MAX, read_places
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
@@ -65,6 +65,8 @@ DAY_SECONDS: Final = 86_400
 DAYS_AHEAD: Final = 15
 GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "tenant", "webhook")
 """What a gate is, one of them: the fields of spec.gates that say it."""
+NAME_LENGTH_MAX: Final = 200
+"""How much of the name of a rollout its commits bear."""
 
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
@@ -228,6 +230,19 @@ def places_of(spec: models.RolloutSpec) -> Places:
     """Where a rollout works in Git."""
     matrix = spec.matrix.git if spec.matrix is not None else None
     return Places(matrix=_place(matrix), published=_place(publish_place(spec)))
+
+
+def places_kept(rollout: models.Rollout) -> Places:
+    """Where a rollout works in Git: where its campaign began, else where its spec says."""
+    campaign = rollout.status.campaign
+    if campaign is not None and campaign.places is not None:
+        return read_places(campaign.places)
+    return places_of(rollout.spec)
+
+
+def identity_of(rollout: models.Rollout) -> str:
+    """What names a rollout in Git: another one of the same name, made later, is not taken for it."""
+    return f"{rollout.metadata.name[:NAME_LENGTH_MAX]}-{rollout.metadata.uid[:8]}"
 
 
 def _place(said: models.RolloutGit | None) -> GitPlace | None:
