@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
@@ -11,7 +12,7 @@ from seatrial.core.deciding.summary import NEWS_SECONDS, SUMMARY_SECONDS, waitin
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent, Retries
-from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from tests.builders import (
@@ -214,3 +215,30 @@ def test_a_rollout_that_is_done_stays_so_when_a_driver_is_started_again() -> Non
     again = replace(unready, facts=replace(unready.facts, driver=replace(driver, is_ready=False)))
     found = summary.summarise(after(a_snapshot(again), record), (), None, an_intent())
     assert (found.state, found.done) == ("done", 0)
+
+
+# ── which have failed ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def failed_in(seen: Snapshot, intent: Intent) -> str:
+    record = written(seen, intent)
+    assert record is not None
+    assert record.summary is not None
+    return record.summary.failed
+
+
+def a_failed_node(name: str, **changes: Any) -> NodeSeen:
+    return a_node(name, NodePhase.UPGRADE_FAILED, record={"failed_revision": NEW.hash, "failures": 1}, **changes)
+
+
+def test_failed_nodes_are_counted_and_the_first_are_named_without_those_that_people_left_out() -> None:
+    failed = [a_failed_node(name) for name in ("n2", "n3", "n4")]
+    skipped = a_failed_node("n5", is_skipped=True)
+    assert failed_in(a_snapshot(a_well_node("n1", NodePhase.UPGRADE_DONE)), an_intent()) == ""
+    assert failed_in(a_snapshot(failed[0], skipped), an_intent()) == "1 (n2)"
+    assert failed_in(a_snapshot(*failed, skipped), an_intent()) == "3 (n2, n3 and 1 more)"
+
+
+def test_a_node_that_failed_on_its_way_to_another_version_is_no_failed_node_of_this_rollout() -> None:
+    elsewhere = a_node("n1", NodePhase.UPGRADE_FAILED, wanted=OLD, record={"failed_revision": OLD.hash, "failures": 1})
+    assert failed_in(a_snapshot(elsewhere), an_intent()) == ""

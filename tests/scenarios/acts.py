@@ -310,6 +310,7 @@ LEDGER: Final = RolloutRecord(
                 count=7,
             ),
         ),
+        failed="1 (n2)",
         done=1,
         total=8,
     ),
