@@ -211,7 +211,7 @@ def why_of(record: RolloutRecord) -> str:
     codes = _codes(record)
     if _end(record) and (_end(record) != RolloutPhase.DONE or not _summary(record).failed):
         return ""
-    # What is told of a rollout that is over besides, nobody waits for.
+    # After the end, the failed nodes are the reason, whatever else is told.
     cause = _cause(record, [HoldCode.FAILED, *codes] if _end(record) else codes)
     return foreign.line(f"{cause.why}", WHY_MAX) if cause is not None else ""
 
