@@ -167,7 +167,7 @@ PROPOSED = a_campaign_record()
 PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable", **BAKED)
 CRASHED = a_node("n2", NodePhase.UPGRADE_FAILED, record={"failed_revision": NEW.hash, "failures": 1})
 GIVEN_UP = hold("n2", HoldCode.FAILED, why="driver-timeout")
-UNACCEPTED = "n2 has failed, and nobody has accepted that"
+UNACCEPTED = "n2 has failed, and no person has accepted that"
 UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
 WITH_A_MATRIX = replace(CAREFUL, campaign=a_campaign(has_source=True))
 UNREJECTED = "the entry is marked bad, and nobody has rejected the version"

@@ -865,7 +865,7 @@ def test_with_more_failures_than_are_allowed_no_node_starts_before_the_promotion
     assert "n3" in course_of(seen, TOLERANT).open
 
 
-def test_the_history_says_who_was_left_behind_once_that_is_settled() -> None:
+def test_the_history_says_which_nodes_were_left_behind_once_that_is_settled() -> None:
     ended = course_of(waving(CRASHED), TOLERANT).record
     assert (ended.phase, ended.history[-1].why) == (
         RolloutPhase.PROMOTING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
@@ -226,7 +227,7 @@ def failed_in(seen: Snapshot, intent: Intent) -> str:
     return record.summary.failed
 
 
-def a_failed_node(name: str, **changes: object) -> NodeSeen:
+def a_failed_node(name: str, **changes: Any) -> NodeSeen:
     return a_node(name, NodePhase.UPGRADE_FAILED, record={"failed_revision": NEW.hash, "failures": 1}, **changes)
 
 

@@ -58,7 +58,7 @@ from seatrial.core.text.moments import dated
 from seatrial.core.text.names import a_few, number_of
 
 UNSETTLED: Final = "the last wave is over, and these nodes are left: "
-"""How the turn to Promoting begins while nodes have failed, and nobody has said yet whether to go on without them."""
+"""How the turn to Promoting begins while a person has yet to say whether to go on without the failed nodes."""
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases that rest on rounds of gates, and after a pause go on with a new one."""
 
@@ -340,7 +340,7 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
             return Course(record=record, acts=acts, holds=holds)
         failed = stragglers.failed(view)
         waiting = view.unapproved(Point.PROMOTION)
-        if waiting is not None:  # one approval is enough: who gives it is told here what has failed
+        if waiting is not None:  # one approval is enough: it is given in view of what has failed
             is_asked = failed and not view.campaign.accepts_failures
             crashed = (stragglers.why_unpromoted(view, failed),) if is_asked else ()
             return Course(record=record, holds=(waiting, *crashed))
@@ -398,7 +398,7 @@ def _without(left: Mapping[str, HoldCode]) -> str:
 
 
 def _settled(view: View) -> CampaignRecord:
-    """The record with who is left behind by now, where that was open when the last wave ended."""
+    """The record with the nodes that are left behind by now, where that was open when the last wave ended."""
     *turns, last = view.record.history or (Turn(phase=RolloutPhase.PROMOTING, at=view.now),)
     if not last.why.startswith(UNSETTLED):
         return view.record

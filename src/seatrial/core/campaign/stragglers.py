@@ -121,7 +121,7 @@ def tried_again(view: View) -> list[str]:
 def _is_tried_again(view: View, member: NodeSeen) -> bool:
     if view.progress(member.name) not in (Progress.AWAY, Progress.MOVING) or is_left_out(member.facts):
         return False
-    if view.mover.starts_by_itself:  # NVIDIA's states do not remember a failure, so everybody under way counts
+    if view.mover.starts_by_itself:  # NVIDIA's states do not remember a failure, so every node under way counts
         return member.facts.nvidia_state not in ("", NodePhase.UPGRADE_DONE.value)
     record = member.record
     return record is not None and record.phase is not NodePhase.UPGRADE_DONE and bool(record.failures)

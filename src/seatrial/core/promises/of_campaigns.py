@@ -171,7 +171,7 @@ def accepted(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
             found = mover.standings(seen.nodes, mover.target(intent)).get(Progress.FAILED, ())
             failed = sorted(name for name in found if not progress.is_left_out(seen.nodes[name].facts))
             if failed:
-                yield breach("accepted", action.subject, f"{failed[0]} has failed, and nobody has accepted that")
+                yield breach("accepted", action.subject, f"{failed[0]} has failed, and no person has accepted that")
 
 
 def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
