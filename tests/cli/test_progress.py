@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from seatrial.cli import progress
+from seatrial.cli.run import progress
 from tests.cli.test_terminal import Terminal
 
 
