@@ -78,7 +78,10 @@ def measure(nodes: int, folder: Path) -> dict[str, Any]:
             )
             plane.kubectl("patch", "gpurollout", PREFIX, "--type=merge", "-p", PAUSE)
             waiting.wait_for(
-                lambda: plane.get("gpurollouts")["items"][0]["status"].get("state") == "paused",
+                lambda: (
+                    "paused"
+                    in {each["code"] for each in plane.get("gpurollouts")["items"][0]["status"]["nodesWaiting"]}
+                ),
                 what="the pause to be written down",
                 timeout_seconds=60,
             )

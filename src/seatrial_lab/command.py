@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from seatrial.cli import progress
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.run import progress
 from seatrial.core.errors import SeatrialError
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.nodes.faults import FAULTS

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from seatrial.cli import progress
+from seatrial.cli.run import progress
 from tests.cli.test_terminal import Terminal
 
 
@@ -60,7 +60,7 @@ def test_elsewhere_there_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
 def test_of_two_things_the_inner_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(_: progress.Doing) -> str:
         with progress.doing("building kwok"):
-            while "building kwok" not in sys.stderr.getvalue():  # type: ignore[attr-defined]
+            while "building kwok" not in sys.stderr.getvalue():  # type: ignore[union-attr]
                 time.sleep(0.005)
         return "making nodes"
 

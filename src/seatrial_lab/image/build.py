@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from seatrial.cli import progress
+from seatrial.cli.run import progress
 from seatrial_lab.image import bytecode, debs, files, lock, oci, recipe, sbom, shelf, system, wheels
 from seatrial_lab.image.errors import ImageFailure
 from seatrial_lab.image.files import Part, Tree

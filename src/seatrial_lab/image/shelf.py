@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from seatrial.cli import progress
+from seatrial.cli.run import progress
 from seatrial_lab.image import oci
 from seatrial_lab.image.errors import ImageFailure, Unreachable
 

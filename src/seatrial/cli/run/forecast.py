@@ -26,10 +26,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seatrial.cli import formats, progress
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.run import progress
 from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:

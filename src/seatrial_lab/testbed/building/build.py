@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from seatrial.cli import progress
+from seatrial.cli.run import progress
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.building import toolchain
 

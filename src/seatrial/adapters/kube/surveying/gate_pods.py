@@ -17,8 +17,6 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.adapters.kube.surveying import diagnosing
-from seatrial.core.survey.doctor.objects import LogAsked, LogTold
 from seatrial.core.text import foreign
 
 SHOWN_MAX: Final = 4
@@ -107,6 +105,9 @@ def _told(pod: kinds.Pod) -> GatePod | None:
 async def _with_log(client: Client, found: GatePod) -> GatePod:
     if not found.has_run:
         return found
+    from seatrial.adapters.kube.surveying import diagnosing  # most looks find no gate whose log is to be read
+    from seatrial.core.survey.doctor.objects import LogAsked, LogTold
+
     asked = LogAsked(namespace=found.namespace, pod=found.pod, container=probes.CONTAINER)
     try:
         (told,) = await diagnosing.logs(client, (asked,), lines=LINES)
