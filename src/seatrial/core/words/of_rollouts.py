@@ -18,7 +18,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the chart, `seatrial controller --forever` runs one here.",
     ),
     HoldCode.PAUSED: says(
-        "the rollout is paused; every node keeps its place",
+        "the rollout is paused{reason_text}; every node keeps its place",
         "Resume with `seatrial rollout resume {rollout}`.",
     ),
     HoldCode.STALE_VIEW: says(
