@@ -57,6 +57,11 @@ def test_a_status_from_before_the_request_says_nothing_about_it(rollout: Rollout
     assert not is_done(rollout, asked, generation=2)
 
 
+def test_what_was_asked_before_is_done_when_the_status_says_so_whatever_it_has_read_since() -> None:
+    assert is_done(seen("Paused", generation=-1, paused=True), Asked.PAUSE)
+    assert not is_done(seen("Waving", generation=-1, paused=True), Asked.PAUSE)
+
+
 def test_until_then_it_is_requested_and_the_sentence_says_what_it_needs() -> None:
     waving = seen("Waving")
     late = Heeded(rollout=waving, is_done=False)

@@ -1,7 +1,7 @@
 """Whether the controller has done what a person asked of a rollout: its status says so, and until then it is requested.
 
 Law of this file: the spec is a wish. Only what the controller wrote after it read that wish counts as done. Tests:
-tests/app/rollout/test_heeding.py, tests/e2e/test_requested.py
+tests/app/rollout/test_heeding.py, tests/e2e/test_campaign_people.py
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Heeded:
 
 def is_done(rollout: Rollout, asked: Asked, generation: int = 0) -> bool:
     """Whether the status says that it is done, by a controller that has read this generation of the spec."""
-    if int(rollout.status.get("observedGeneration") or 0) < generation:
+    if generation and int(rollout.status.get("observedGeneration") or 0) < generation:
         return False
     match asked:
         case Asked.PAUSE:

@@ -62,7 +62,7 @@ def add_patience(parser: argparse.ArgumentParser) -> None:
     """How long the controller is waited for."""
     parser.add_argument(
         "--timeout",
-        metavar="1m",
+        metavar="60s",
         type=span,
         help="wait so long until the controller has done it (5s), and end with 13 if it has not by then",
     )

@@ -79,7 +79,7 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
     if intent.is_paused:
         because = {"why": intent.paused_because} if intent.paused_because else {}
-        return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout, **because)
+        return hold(intent.rollout, HoldCode.PAUSED, because, rollout=intent.rollout)
     contradiction = _contradiction(seen, intent)
     if contradiction is not None:
         return contradiction
