@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
-from seatrial.app.outcome import Outcome, outcome_of
+from seatrial.app.outcome import Headline, Outcome, headline_of, outcome_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
@@ -85,6 +85,8 @@ class Picture:
     """When the controller wrote it; None where it was worked out here."""
     outcome: Outcome
     """How it stands, in a word."""
+    headline: Headline
+    """How it stands, for people: in four words, with a short why and the one command to run."""
     outlook: Outlook | None
     """How long it will take yet."""
     lost_gpu_hours: float | None
@@ -151,6 +153,7 @@ def picture_of(found: Look) -> Picture | None:
         is_stale=waits.is_stale(found, waiting),
         written_at=waiting.written_at,
         outcome=outcome_of(found),
+        headline=headline_of(found),
         outlook=outlook(view) if _is_moving(found) else None,
         lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
@@ -209,6 +212,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
     """Everything a picture shows."""
     record, campaign = picture.record, picture.campaign
     return {
+        "headline": headline_data(picture.headline),
         "name": picture.name,
         "target": picture.target,
         "from": picture.before,
@@ -258,6 +262,11 @@ def as_data(picture: Picture) -> dict[str, Any]:
         "leftRestsOn": picture.outlook.rests_on if picture.outlook is not None else None,
         "history": [turn_data(turn) for turn in record.history],
     }
+
+
+def headline_data(headline: Headline) -> dict[str, str]:
+    """The first line, in its parts."""
+    return {"word": headline.word.value, "why": headline.why, "command": headline.command}
 
 
 def told_data(subject: str, told: Told) -> dict[str, Any]:
