@@ -332,6 +332,13 @@ def exit_codes() -> str:
             ("Code", "How it stands"),
             [(str(int(ending.EXITS[each])), meaning) for each, meaning in outcome.MEANS.items()],
         )
+        + "\n## The first line of status\n\n"
+        + "`status` and `status -w` begin with one of four words, a short reason and the one command to run; in "
+        + "`-o json` it is `headline`. The first row that is true counts.\n\n"
+        + _table(
+            ("Word", "Meaning", "Exit code"),
+            [(f"`{word.value}`", meaning, outcome.WORD_EXITS[word]) for word, meaning in outcome.WORD_MEANS.items()],
+        )
     )
 
 

@@ -98,7 +98,7 @@ def test_every_exit_code_has_a_meaning() -> None:
         (["status", "--wacth"], "there is no option --wacth; did you mean --watch?"),
         (["rollout", "start", "--frob"], "there is no option --frob."),
         (["node", "get", "gpu-1", "gpu-2"], "'gpu-2' is one word too many."),
-        (["why"], "the following arguments are required: NODE|ROLLOUT."),
+        (["rollout", "approve"], "the following arguments are required: ROLLOUT, POINT."),
         (["controller", "--frob"], "there is no option --frob."),
         (["controller"], "one of the arguments --once --forever is required."),
         (["controller", "--once", "--forever"], "not allowed with"),

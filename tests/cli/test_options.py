@@ -106,6 +106,10 @@ TABLE: Final = {
 }
 
 
+HEEDED: Final = tuple(f"rollout {what}" for what in ("pause", "resume", "abort", "rollback"))
+"""What the controller does, and what a command waits for a moment to be done."""
+
+
 def _leaves(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
     below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not any(action.required for action in below):
@@ -128,11 +132,12 @@ def test_a_command_has_the_options_that_make_sense_and_says_why_not(name: str) -
     output = known.get("--output")
     assert (tuple(output.choices or ()) if output is not None else ()) == row.formats
     assert output is None or name in FOLDERS or (output.default == "table" and known["-o"] is output)
-    letters = {"w": ("-w", "--watch", "--timeout"), "o": ("--watch-only",), "l": ("-l", "--selector")}
+    letters = {"w": ("-w", "--watch"), "o": ("--watch-only",), "l": ("-l", "--selector")}
     letters["c"] = ("--kubeconfig", "--context", "-n", "--namespace")
     for letter, options in letters.items():
         assert [option in known for option in options] == [letter in row.has] * len(options), options
     assert row.why or set(row.has) == set(letters)
+    assert ("--timeout" in known) is ("w" in row.has or name in HEEDED)
 
 
 def test_an_option_means_the_same_everywhere() -> None:

@@ -265,12 +265,15 @@ def test_a_trial_says_what_it_would_wait_for(run: Run) -> None:
 
 def test_pause_and_resume_change_one_field_and_say_so(run: Run, plane: ControlPlane) -> None:
     start(run)
-    assert run("rollout", "pause").out.startswith("spring is paused: every node keeps its place")
+    requested = "requested; no controller is in charge (no controller has ever run here), so it takes effect when"
+    assert run("rollout", "pause").out.startswith(f"spring: pause {requested}")
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is True
     version = plane.get("gpurollout", "spring")["metadata"]["resourceVersion"]
-    assert run("rollout", "pause", "spring").out == "spring is already paused.\n"
+    assert run("rollout", "pause", "spring").out.startswith(f"spring: pause {requested}")
     assert plane.get("gpurollout", "spring")["metadata"]["resourceVersion"] == version
-    assert "continues" in run("rollout", "resume").out
+    write_status(plane, "spring", phase="Paused", pausedIn="Proposed")
+    assert run("rollout", "pause").out == "spring is already paused.\n", "a controller has done it"
+    assert run("rollout", "resume").out.startswith(f"spring: resume {requested}")
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is False
 
 
@@ -325,8 +328,10 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     assert unasked.code == 2
     assert f"ClusterPolicy/climb gets {OLD} again" in unasked.err
     assert "abort" not in plane.get("gpurollout", "spring")["spec"]
-    assert "spring is being undone." in run("rollout", "abort", "--reason", "too slow", "-y").out
+    assert "spring: undo requested; no controller" in run("rollout", "abort", "--reason", "too slow", "-y").out
     assert plane.get("gpurollout", "spring")["spec"]["abort"] == "too slow"
+    assert "spring: undo requested" in run("rollout", "rollback", "--reason", "again", "-y").out
+    write_status(plane, "spring", phase="Reverting", canaries=["climb-0"], baseline=baseline)
     assert "already being undone: too slow" in run("rollout", "rollback", "--reason", "again", "-y").out
 
 
@@ -427,7 +432,8 @@ def test_status_is_watched_in_place_on_a_terminal(run: Run, plane: ControlPlane)
     shown = screen_of(seen.decode(), 100)
     assert seen.count(b"\033[J") > 1  # it was drawn more than once
     assert [line for line in shown if line.startswith("spring")] == [f"spring  driver {NEW}"]
-    assert "▶ Canary" in shown[1]
+    assert shown[0] == "NO CONTROLLER  nothing moves; no controller has ever run here:"
+    assert "▶ Canary" in "\n".join(shown)
 
 
 def test_a_watch_that_has_nothing_to_show_says_so(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposure
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeSeen
-from seatrial.core.model.seen.rollouts import Summary, Told
+from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
 from seatrial.core.movers.mover import mover_of
 from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight
@@ -209,11 +210,106 @@ def test_what_did_not_pass_comes_first_and_says_why() -> None:
     record = {"gates": gates, "why": "gate smoke failed on n1", "history": turns}
     picture = a_picture(RolloutPhase.REVERTING, record=record)
     lines = drawn(picture).splitlines()
-    assert lines[1] == "✔ Proposed ▸ ✔ Canary ▸ ▶ Reverting ▸ Reverted"
+    assert lines[1] == "✔ Proposed ▸ ✖ Canary ▸ ▶ Reverting ▸ Reverted"
     assert "undone because gate smoke failed on n1" in lines
     place = next(number for number, line in enumerate(lines) if "gates" in line)
     assert lines[place + 1].endswith("✖ smoke on n1 failed: exit code 1")
     assert ending.exit_code(picture) is ExitCode.GATE_FAILED
+
+
+def turned(*phases: RolloutPhase) -> tuple[Turn, ...]:
+    return tuple(Turn(phase=phase, at=float(number)) for number, phase in enumerate(phases))
+
+
+@pytest.mark.parametrize(
+    ("phases", "path"),
+    [
+        (("Proposed", "Canary", "Gating", "Reverting"), "✔ Proposed ▸ ✔ Canary ▸ ✖ Gating ▸ ▶ Reverting ▸ Reverted"),
+        (
+            ("Proposed", "Canary", "Gating", "Baking", "Paused", "Baking", "Reverting", "Reverted"),
+            "✔ Proposed ▸ ✔ Canary ▸ ✔ Gating ▸ ✖ Baking ▸ ✔ Reverting ▸ ✔ Reverted",
+        ),
+        (("Proposed", "Reverted"), "✖ Proposed ▸ ✔ Reverted"),
+    ],
+)
+def test_the_phase_in_which_it_failed_has_no_check_mark_and_an_end_is_no_phase_under_way(
+    phases: tuple[str, ...], path: str
+) -> None:
+    history = turned(*map(RolloutPhase, phases))
+    picture = a_picture(history[-1].phase, record={"history": history, "why": "gate smoke failed on n1"})
+    assert drawn(picture).splitlines()[1] == path
+
+
+def test_what_was_done_and_undone_afterwards_has_no_phase_that_failed() -> None:
+    there = (RolloutPhase.PROPOSED, RolloutPhase.CANARY, RolloutPhase.PROMOTING, RolloutPhase.DONE)
+    record = {"history": turned(*there, RolloutPhase.REVERTING), "why": "second thoughts"}
+    path = drawn(a_picture(RolloutPhase.REVERTING, record=record)).splitlines()[1]
+    assert path == "✔ Proposed ▸ ✔ Canary ▸ ✔ Promoting ▸ ✔ Done ▸ ▶ Reverting ▸ Reverted"
+
+
+def test_gates_that_were_asked_before_are_not_said_to_be_unasked() -> None:
+    fresh = drawn(a_picture(RolloutPhase.CANARY))
+    assert "readiness, smoke: not asked yet" in fresh or "readiness: not asked yet" in fresh
+    again = drawn(a_picture(RolloutPhase.BAKING, record={"round": 4, "baked_seconds": 3600.0}))
+    assert "not asked" not in again
+    assert "no answer in round 4 yet" in again
+    over = drawn(a_picture(RolloutPhase.REVERTED, record={"round": 4, "baked_seconds": 3600.0}))
+    assert "no answer in round 4\n" in over
+
+
+LONG = "the node offers less than before the upgrade: nvidia.com/gpu 7 of 8, and that is the whole of the sentence"
+
+
+SHORT = "seen enough, and that is a sentence which is longer than a terminal of sixty columns has room for"
+
+
+def a_moving(name: str, told: Told) -> NodeLine:
+    state = NodePhase.VALIDATION_REQUIRED.value
+    return NodeLine(
+        name=name, standing=Progress.MOVING, state=state, driver="", is_driver_ready=False, since=None, told=told
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("ink", [PLAIN, SIGNS, Ink(has_colour=True)], ids=["ascii", "signs", "colour"])
+def test_a_reason_is_wrapped_and_never_cut(width: int, ink: Ink) -> None:
+    told = Told(code="driver-starting", why=LONG, next_step="Look.")
+    gate = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.FAILED, detail=LONG)
+    record = {"gates": (gate,), "why": SHORT}
+    picture = replace(a_picture(RolloutPhase.REVERTING, record=record), to_go_back=("n3",))
+    picture = replace(picture, moving=(a_moving("n3", told),), told=())
+    lines = rollout_tree.tree(picture, ink, width)
+    shown = [re.sub("\033\\[[0-9;]*m", "", line) for line in lines]
+    assert all(len(line) <= width for line in shown)
+    text = " ".join(" ".join(line.removeprefix("│").removeprefix("|") for line in shown).split())
+    assert (text.count(LONG), text.count(SHORT)) == (2, 1)
+    assert not any(line.count("\033[") % 2 for line in lines), "a colour ends with its line"
+
+
+def test_a_gate_does_not_repeat_why_it_was_undone() -> None:
+    gate = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.FAILED, detail=LONG)
+    record = {"gates": (gate,), "why": f"gate smoke failed on n1: {LONG}"}
+    text = drawn(a_picture(RolloutPhase.REVERTED, record=record))
+    assert text.count(LONG) == 1
+    assert text.rstrip().count("✖ smoke on n1 failed\n") == 1
+
+
+def test_a_reason_that_stands_elsewhere_is_named_by_its_code() -> None:
+    told = Told(code="offer-reduced", why=LONG, next_step="Look.")
+    moving = a_moving("n3", told)
+    told_there = Waiting(code="offer-reduced", why=LONG, next_step="Look.", nodes=("n3",), count=1)
+    picture = replace(a_picture(RolloutPhase.WAVING), moving=(moving,), told=(told_there,))
+    live = drawn(picture)
+    assert live.count(LONG) == 1, "in the branch of what it waits for"
+    assert "▶ n3 validation-required: offer-reduced" in live
+    page = "\n".join(rollout_tree.tree(picture, SIGNS, has_waits=False))
+    assert LONG not in page, "the page has its reasons under Waiting"
+
+
+def test_a_node_that_was_done_for_an_earlier_target_says_so() -> None:
+    nodes = (builders.a_node("n1", NodePhase.UPGRADE_DONE), builders.a_node("n2"))
+    shown = drawn(a_picture(RolloutPhase.PROPOSED, nodes=nodes))
+    assert "n1 would be the canary: upgrade-done for an earlier target, runs 570.124.06" in shown
 
 
 def test_who_was_undone_by_a_person_shows_what_was_found_against_its_version_besides() -> None:

@@ -116,8 +116,9 @@ def test_each_drawing_replaces_the_one_before(terminal: Terminal, count: int) ->
     screen.take(a_look(RolloutPhase.WAVING, nodes=(canary, *moving)))
     screen.take(a_look(RolloutPhase.DONE, nodes=(canary,)))
     shown = terminal.shown()
-    assert shown[0] == "spring  driver 570.124.06 → 580.105.08"
-    assert shown[1].endswith("✔ Promoting ▸ ✔ Done")
+    assert shown[0] == "OK  the rollout is over, 1 of 1 node done"
+    assert shown[1] == "spring  driver 570.124.06 → 580.105.08"
+    assert shown[2].endswith("✔ Promoting ▸ ✔ Done")
     assert "pod-restart-required" not in "\n".join(shown)
     assert len([line for line in shown if "spring" in line and "driver" in line]) == 1
 
@@ -172,7 +173,9 @@ def test_a_window_that_changes_its_size_is_drawn_anew(terminal: Terminal) -> Non
     assert last[1], "the old lines may be wrapped now, so everything is wiped"
     shown = screen_of(last[2], 50)
     assert [line for line in shown if len(line) > 49] == []
-    assert "▶ Baking" in shown[1]
+    assert shown[:2] == ["NEEDS YOU  whether a controller is in charge is", "           not known:"]
+    path = shown.index("spring  driver 570.124.06 → 580.105.08") + 1
+    assert "▶ Baking" in shown[path]
 
 
 def test_a_script_gets_one_document_for_every_change(capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,5 +200,5 @@ def test_who_watches_changes_only_is_not_told_how_it_stands_now(capsys: pytest.C
 def test_ascii_is_used_where_the_stream_can_show_nothing_else() -> None:
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     page = rollout_watch.page_of(a_look(RolloutPhase.BAKING), rollout_watch.ink_of(plain), 0)
-    assert "> Baking" in page[1]
+    assert "> Baking" in page[2]
     assert "\n".join(page).isascii()

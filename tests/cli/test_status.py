@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from seatrial.app import looking, waits
+from seatrial.app.outcome import LEASES
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, status
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodePhase, RecordFault
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -59,7 +61,9 @@ def test_a_rollout_under_way(show: Show) -> None:
     )
     code, text = show(a_look(seen))
     assert code is ExitCode.INCONCLUSIVE, "it moves, and whether a controller moves it is not known"
-    assert text.splitlines()[:5] == [
+    assert text.splitlines()[:7] == [
+        f"NEEDS YOU  whether a controller is in charge is not known: {LEASES}",
+        "",
         "Mode      direct, no GPU Operator seen",
         "Rollout   spring to driver 580.105.08: progressing",
         "Leader    not known: its Lease cannot be read",
@@ -102,6 +106,51 @@ def test_a_summary_that_is_due_is_no_progress(show: Show) -> None:
     assert show(found)[0] is ExitCode.FINDINGS
 
 
+def test_nodes_that_were_done_for_an_earlier_target_are_counted_apart(show: Show) -> None:
+    seen = builders.a_snapshot(
+        builders.a_well_node("n1", NodePhase.UPGRADE_DONE),
+        builders.a_node("n2", NodePhase.UPGRADE_DONE),
+        builders.a_node("n3", NodePhase.UPGRADE_DONE),
+        builders.a_node("n4", NodePhase.UPGRADE_DONE, driver=None),
+    )
+    text = show(a_look(seen))[1]
+    assert "Done      1/4\n" in text
+    told = "4 (2 of them for an earlier target, 1 of them without a Ready driver now)"
+    assert f"upgrade-done   {told}\n" in text
+
+
+def test_no_sentence_is_printed_twice(show: Show) -> None:
+    from seatrial.core.model.campaign import RolloutPhase
+
+    record = {"reason": "driver-crash-loop", "failed_revision": "new"}
+    seen = builders.a_snapshot(
+        builders.a_done_node("n1"),
+        builders.a_node("n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record=record),
+        builders.a_node("n3", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True),
+        builders.an_old_node("n4"),
+        operator=builders.an_operator(),
+        campaign=builders.a_campaign_record(RolloutPhase.WAVING, canaries=("n1",)),
+        admitted=builders.a_ledger("n2", "n3"),
+    )
+    text = show(a_look(seen, builders.an_intent(campaign=builders.a_campaign())))[1]
+    assert text.count("a container of the driver pod keeps crashing") == 1
+    assert "✖ n2 upgrade-failed, for" in text or "x n2 upgrade-failed, for" in text
+    whys = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    long = [line for line in whys if len(line) > 40]
+    assert len(long) == len(set(long))
+
+
+def test_a_node_that_is_done_and_lost_a_gpu_is_named_beside_the_count(show: Show) -> None:
+    lost = builders.a_well_node(
+        "n1",
+        NodePhase.UPGRADE_DONE,
+        record={"before": GpuOffer(resources=(("nvidia.com/gpu", 8),))},
+        offer=GpuOffer(resources=(("nvidia.com/gpu", 7),)),
+    )
+    text = show(a_look(builders.a_snapshot(lost)))[1]
+    assert "Done      1/1\n          less to offer than before: n1\n" in text
+
+
 def test_many_nodes_that_wait_alike_are_told_once(show: Show) -> None:
     seen = builders.a_snapshot(*builders.a_fleet(9, NodePhase.UPGRADE_REQUIRED, is_skipped=True))
     assert "  skipped (n1, n2, n3, n4 and 5 more)\n" in show(a_look(seen))[1]
@@ -125,6 +174,8 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
     assert code is ExitCode.OK
     stuck = "580.105.08 not running (ImagePullBackOff)"
     assert text.splitlines() == [
+        "OK  no rollout",
+        "",
         "Mode      delegated, ClusterPolicy/cluster-policy is ready",
         "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)",
         f"Drivers   570.124.06 on 1 node, {stuck} on 1 node, no driver pod on 1 node, unknown version on 1 node",
@@ -172,6 +223,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
     assert code is ExitCode.HELD
     assert held | words in data.pop("holds")
     assert data == {
+        "headline": {"word": "NEEDS YOU", "why": "driver pod missing (n1)", "command": "seatrial why n1"},
         "mode": "direct",
         "operator": {"kind": "", "state": "", "driverVersion": "", "autoUpgrade": False},
         "leader": None,
@@ -209,6 +261,7 @@ def test_json_without_a_rollout_says_so_and_names_the_mode(show: Show) -> None:
     code, text = show(found, "json")
     assert code is ExitCode.OK
     assert json.loads(text) == {
+        "headline": {"word": "OK", "why": "no rollout", "command": ""},
         "mode": "delegated",
         "operator": {
             "kind": "ClusterPolicy/cluster-policy",

@@ -12,11 +12,13 @@ import pytest
 import yaml
 
 from seatrial.adapters.kube.surveying.gate_pods import GatePod, State
+from seatrial.app.rollout.picking import Rollout
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.show import look, why
 from seatrial.cli.show import node as node_pages
 from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeSeen
 from seatrial.core.model.seen.problems import Problem
@@ -172,6 +174,39 @@ def test_a_script_gets_the_node_and_the_answers(
     assert (told["node"]["name"], told["node"]["hold"]["code"]) == ("gpu-01", "skipped")
     assert [each["kind"] for each in told["answers"]] == ["answer"]
     assert "`seatrial node unskip gpu-01`" in told["answers"][0]["text"]
+
+
+def test_a_node_that_is_done_and_lost_a_gpu_is_not_said_to_be_in_order() -> None:
+    eight, seven = (GpuOffer(resources=(("nvidia.com/gpu", count),)) for count in (8, 7))
+    whole = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, record={"before": eight}, offer=eight)
+    assert answer(whole)[-1] == "Answer    it is done; there is nothing to do."
+    lost = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, record={"before": eight}, offer=seven)
+    assert answer(lost)[-1] == (
+        "Answer    n1: it is done, but the node offers less than before the upgrade: nvidia.com/gpu 7 of 8. "
+        "Check the device plugin's and MIG manager's pods on the node, and nvidia-smi."
+    )
+
+
+def a_rollout(name: str, phase: str) -> Rollout:
+    return Rollout(raw={"metadata": {"name": name}, "spec": {"canary": {}}, "status": {"phase": phase}})
+
+
+def test_without_a_name_the_open_rollout_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.cli.test_rollout_tree import a_look as a_campaign_look
+
+    found = replace(
+        a_campaign_look(RolloutPhase.WAVING), rollouts=(a_rollout("spring", "Waving"), a_rollout("old", "Done"))
+    )
+    monkeypatch.setattr(look, "look", lambda *_, **__: found)
+    monkeypatch.setattr(why, "_look_at", lambda _, name: found if name == "spring" else None)
+    assert main(["why"]) == ExitCode.INCONCLUSIVE
+    assert capsys.readouterr().out.startswith("Rollout   spring to driver 580.105.08\n")
+    two = replace(found, rollouts=(a_rollout("spring", "Waving"), a_rollout("autumn", "Waving")))
+    monkeypatch.setattr(look, "look", lambda *_, **__: two)
+    assert main(["why"]) == ExitCode.USAGE
+    assert "say which one you mean" in capsys.readouterr().err
 
 
 def test_a_rollout_is_answered_for_as_a_node_is() -> None:

@@ -166,6 +166,11 @@ DELEGATED = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading
 STOPS: list[tuple[dict[str, Any], Intent, Hold]] = [
     ({}, an_intent(is_paused=True), hold("spring", HoldCode.PAUSED, rollout="spring")),
     (
+        {},
+        an_intent(is_paused=True, paused_because="the storage is down"),
+        hold("spring", HoldCode.PAUSED, rollout="spring", why="the storage is down"),
+    ),
+    (
         {"operator": DELEGATED},
         an_intent(),
         hold("spring", HoldCode.MODE_CONTRADICTION, owner="ClusterPolicy/cluster-policy"),

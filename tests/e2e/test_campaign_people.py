@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
+from seatrial.app.outcome import CONTROLLERS
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, a_policy, light_stage
 
@@ -107,6 +108,87 @@ def test_a_failed_canary_waits_for_a_yes_before_it_is_undone(stage: LightStage) 
     assert stage.touched() == {name}
     assert not stage.marks()
     assert not stage.cordoned()
+
+
+# ── requested until it is done ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def first_line(stage: LightStage) -> str:
+    return stage.run("status").stdout.partition("\n")[0]
+
+
+def lose_controller(stage: LightStage) -> None:
+    """The controller is killed, and its Lease has run out: what minutes of silence do, without the minutes."""
+    stage.controller.kill()
+    _lease(stage, {"renewTime": f"{datetime.now(UTC) - timedelta(minutes=3):%Y-%m-%dT%H:%M:%S.%fZ}"})
+
+
+def bring_back(stage: LightStage) -> None:
+    """Another controller begins, and need not wait for the Lease of the dead one."""
+    _lease(stage, {"holderIdentity": ""})
+    stage.controller.start()
+
+
+def _lease(stage: LightStage, spec: dict[str, str]) -> None:
+    body = json.dumps({"spec": spec})
+    stage.plane.kubectl("-n", "seatrial", "patch", "lease", "seatrial", "--type=merge", "-p", body)
+
+
+def test_a_pause_is_done_when_the_controller_has_done_it_and_its_reason_is_told_everywhere(stage: LightStage) -> None:
+    stage.begin("reasoned", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    assert first_line(stage).startswith("OK  Baking, ")
+    said = stage.do("rollout", "pause", "reasoned", "--reason", "the storage is down", "--timeout", "1m")
+    assert said.startswith("reasoned is paused: every node keeps its place")
+    why = "the rollout is paused: the storage is down; every node keeps its place"
+    assert stage.status()["phase"] == "Paused"
+    assert stage.status()["why"] == f"{why[:59]}…"
+    assert first_line(stage) == "NEEDS YOU  it is paused: seatrial rollout resume reasoned"
+    assert why in " ".join(stage.run("status").stdout.split())
+    assert why in stage.run("why").stdout, "the only rollout is meant"
+    history = stage.run("rollout", "history", "reasoned").stdout
+    assert "paused it: the storage is down" in history
+    assert stage.campaign()["history"][-1]["why"] == "the storage is down"
+    stage.wait(lambda: "the storage is down" in json.dumps(stage.plane.get("events", "-A")), "an Event with the reason")
+    assert stage.do("rollout", "resume", "reasoned", "--timeout", "1m").startswith("reasoned continues in Baking.")
+    assert "pausedBecause" not in stage.plane.get("gpurollout", "reasoned")["spec"]
+    undone = stage.do("rollout", "abort", "reasoned", "--reason", "seen enough", "-y", "--timeout", "1m")
+    assert undone.startswith("reasoned is being undone.")
+    stage.wait_phase("Reverted")
+    assert first_line(stage) == "STUCK  it was undone: seatrial why reasoned"
+
+
+def test_without_a_controller_that_is_the_first_line_and_a_pause_is_only_requested(stage: LightStage) -> None:
+    stage.begin("unled", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    lose_controller(stage)
+    try:
+        assert first_line(stage).startswith("NO CONTROLLER  nothing moves; ")
+        assert "was last seen 3 min " in first_line(stage)
+        assert stage.run("status").returncode == 12
+        said = stage.run("rollout", "pause", "unled", "--timeout", "1m")
+        assert said.stdout.startswith("unled: pause requested; no controller is in charge (")
+        assert said.stdout.endswith("so it takes effect when one runs. `seatrial status unled` shows when it has.\n")
+        assert said.returncode == 12
+        assert stage.do("rollout", "pause", "unled").startswith("unled: pause requested; no controller")
+        assert stage.status()["phase"] == "Baking"
+        assert first_line(stage).endswith("; pause requested, not done yet: " + CONTROLLERS)
+    finally:
+        bring_back(stage)
+    stage.wait_phase("Paused")
+    assert first_line(stage) == "NEEDS YOU  it is paused: seatrial rollout resume unled"
+    assert stage.do("rollout", "pause", "unled") == "unled is already paused.\n"
+    stage.controller.freeze()
+    try:
+        slow = stage.run("rollout", "resume", "unled", "--timeout", "1s")
+        assert (slow.returncode, slow.stdout.partition(" within")[0]) == (
+            13,
+            "unled: resume requested, not yet done: the controller has not confirmed it",
+        )
+        assert "resume requested, not done yet" in first_line(stage)
+    finally:
+        stage.controller.thaw()
+    stage.wait_phase("Baking")
 
 
 @pytest.mark.long

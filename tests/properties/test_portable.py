@@ -57,8 +57,8 @@ CHOSEN: Final = frozenset({"a key of nodeSelector", "a key of selector", "a key 
 
 # fmt: off
 SAID: Final = frozenset({
-    "abort", "args", "asks", "because", "by", "command", "detail", "env", "instructions", "message", "next", "query",
-    "said", "trouble", "url", "webhook", "why", "a key of annotations", "annotations",
+    "abort", "args", "asks", "because", "by", "command", "detail", "env", "instructions", "message", "next",
+    "pausedBecause", "query", "said", "trouble", "url", "webhook", "why", "a key of annotations", "annotations",
 })
 # fmt: on
 """A rollout is our own object and what it says are words of ours; but not these."""

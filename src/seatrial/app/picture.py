@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
-from seatrial.app.outcome import Outcome, outcome_of
+from seatrial.app.outcome import Headline, Outcome, headline_of, outcome_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
@@ -85,6 +85,8 @@ class Picture:
     """When the controller wrote it; None where it was worked out here."""
     outcome: Outcome
     """How it stands, in a word."""
+    headline: Headline
+    """How it stands, for people: in four words, with a short why and the one command to run."""
     outlook: Outlook | None
     """How long it will take yet, or why that is unknown."""
     lost_gpu_hours: float | None
@@ -151,6 +153,7 @@ def picture_of(found: Look) -> Picture | None:
         is_stale=waits.is_stale(found, waiting),
         written_at=waiting.written_at,
         outcome=outcome_of(found),
+        headline=headline_of(found),
         outlook=outlook(view, waiting.rollout, waiting.nodes),
         lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
@@ -204,6 +207,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
     """Everything a picture shows."""
     record, campaign = picture.record, picture.campaign
     return {
+        "headline": headline_data(picture.headline),
         "name": picture.name,
         "target": picture.target,
         "from": picture.before,
@@ -262,6 +266,11 @@ def _left_data(found: Outlook | None) -> dict[str, Any]:
         "leftRestsOn": found.rests_on if found is not None and is_known else None,
         "leftUnknownBecause": found.rests_on if found is not None and not is_known else None,
     }
+
+
+def headline_data(headline: Headline) -> dict[str, str]:
+    """The first line, in its parts."""
+    return {"word": headline.word.value, "why": headline.why, "command": headline.command}
 
 
 def told_data(subject: str, told: Told) -> dict[str, Any]:

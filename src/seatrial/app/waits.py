@@ -268,15 +268,15 @@ def leader_text(found: Look) -> str:
     leader = found.leader
     if leader is None:
         return "not known: its Lease cannot be read"
+    unled = leading.unled(leader.holder, leader.heard_at, found.at)
     if leader.heard_at is None:
-        return f"none; no controller has ever run here{_elsewhere(leader)}"
+        return f"none; {unled}{_elsewhere(leader)}"
     if leader.is_doubtful(found.at):
         ahead = spans.span((leader.heard_at or 0.0) - found.at)
         return f"doubtful: the Lease of {leader.holder} has a time that is {ahead} ahead; compare the clocks"
-    heard = f"seen {spans.span(max(0.0, found.at - leader.heard_at))} ago"
     if leader.is_leading(found.at):
-        return f"{leader.holder}, {heard}"
-    return f"none; {leader.holder} was last {heard}" if leader.holder else f"none; the last one was {heard}"
+        return f"{leader.holder}, seen {spans.span(max(0.0, found.at - leader.heard_at))} ago"
+    return f"none; {unled}"
 
 
 def _elsewhere(leader: Leader) -> str:

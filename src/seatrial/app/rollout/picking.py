@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
@@ -99,6 +100,14 @@ class Rollout:
 SAID_MAX: Final = 50
 
 
+class Asked(StrEnum):
+    """What a person asks of the controller, which writes into the status that it has done it."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    UNDO = "undo"
+
+
 def signed(rollout: Rollout, wish: Wish, by: str, at: str) -> Wish:
     """The wish, with who wished it; where nothing changes, nothing is said."""
     if wish.spec is None or not wish.what:
@@ -123,6 +132,8 @@ class Wish:
     """What somebody did, for those who ask later who it was."""
     needs_name: bool = False
     """Whether it counts only with the name of its author, as the chart's policy has it."""
+    asks: Asked | None = None
+    """What the controller has to do before `said` is true; None where it is true as soon as it is written."""
 
 
 async def listed(cluster: Cluster) -> tuple[Rollout, ...]:

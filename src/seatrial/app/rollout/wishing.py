@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout.picking import Rollout, Wish
+from seatrial.app.rollout.picking import Asked, Rollout, Wish
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
 from seatrial.core.text import foreign
@@ -28,28 +28,35 @@ class RolloutRefused(SeatrialError):  # noqa: N818  a refusal about a name, in t
     """What was asked makes no sense for that rollout."""
 
 
-def pause(rollout: Rollout) -> Wish:
+def pause(rollout: Rollout, reason: str = "") -> Wish:
     """Freeze everything where it is."""
     if rollout.is_ended:
         raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to pause.")
-    if rollout.spec.get("paused"):
-        return Wish(said=f"{rollout.name} is already paused.")
+    is_asked = bool(rollout.spec.get("paused"))
+    if is_asked and reason in ("", rollout.spec.get("pausedBecause")):
+        return Wish(said=f"{rollout.name} is already paused.", asks=Asked.PAUSE)
     return Wish(
         said=f"{rollout.name} is paused: every node keeps its place, and nothing is lost. "
         f"Continue with `seatrial rollout resume {quote(rollout.name)}`.",
-        spec={"paused": True},
-        what="paused it",
+        spec={"paused": True, **({"pausedBecause": reason} if reason else {})},
+        what=foreign.line(f"paused it{f': {reason}' if reason else ''}", 200),
+        asks=Asked.PAUSE,
     )
 
 
 def resume(rollout: Rollout) -> Wish:
     """Go on where it was."""
     if not rollout.spec.get("paused"):
-        return Wish(said=f"{rollout.name} is not paused.")
+        return Wish(said=f"{rollout.name} is not paused.", asks=Asked.RESUME)
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
     said = f"{rollout.name} continues{at}. {filled(WATCH, {'name': rollout.name})}"
-    return Wish(said=said, spec={"paused": False}, what="resumed it", needs_name=True)
+    return Wish(said=said, spec=_unpaused(rollout), what="resumed it", needs_name=True, asks=Asked.RESUME)
+
+
+def _unpaused(rollout: Rollout) -> dict[str, Any]:
+    """The end of a pause, and of the reason for it."""
+    return {"paused": False, **({"pausedBecause": None} if rollout.spec.get("pausedBecause") else {})}
 
 
 def approve(rollout: Rollout, point: str) -> Wish:
@@ -85,14 +92,16 @@ def abort(rollout: Rollout, reason: str, *, marks_bad: bool = False) -> Wish:
     if before:
         too = f" Its entry {_entry(rollout)} is marked bad, too." if is_new else ""
         said = f"{rollout.name} is already being undone: {before}.{too} {filled(WATCH, {'name': rollout.name})}"
-        return Wish(said=said, spec=marked or None, what="asked for the entry to be marked bad")
+        what = "asked for the entry to be marked bad"
+        return Wish(said=said, spec=marked or None, what=what, asks=Asked.UNDO)
     # Paused, it would wait for ever with the undo asked for.
-    paused = {"paused": False} if rollout.spec.get("paused") else {}
+    paused = _unpaused(rollout) if rollout.spec.get("paused") else {}
     goes_on = " Its pause ends with that." if paused else ""
     return Wish(
         said=f"{rollout.name} is being undone.{goes_on} {filled(WATCH, {'name': rollout.name})}",
         spec={"abort": reason, **marked, **paused},
         what=foreign.line(f"aborted it: {reason}", 200),
+        asks=Asked.UNDO,
     )
 
 

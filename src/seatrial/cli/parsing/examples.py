@@ -85,7 +85,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ("seatrial rollout get --watch-only", "a row for every change from now on"),
     ),
     "rollout describe": (("seatrial rollout describe to-580", ""),),
-    "rollout pause": (("seatrial rollout pause", ""),),
+    "rollout pause": (("seatrial rollout pause --reason 'the storage is down'", ""),),
     "rollout resume": (("seatrial rollout resume to-580", ""),),
     "rollout promote": (("seatrial rollout promote to-580", ""),),
     "rollout approve": (("seatrial rollout approve to-580 waves", ""),),
@@ -101,7 +101,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "rollout rollback": (("seatrial rollout rollback --reason 'jobs fail on 580'", ""),),
     "rollout history": (("seatrial rollout history", ""), ("seatrial rollout history to-580 -o json", "")),
     "status": (("seatrial status", ""), ("seatrial status -w --timeout 3h", "until it ends, or three hours")),
-    "why": (("seatrial why gpu-17", ""), ("seatrial why to-580", "")),
+    "why": (("seatrial why gpu-17", ""), ("seatrial why", "the rollout under way")),
     "gates": (
         ("seatrial gates run gpu-17 --image registry.example.com/probes:0.1.0", ""),
         ("seatrial gates show", ""),

@@ -46,24 +46,36 @@ def run(args: argparse.Namespace) -> int:
     rollout = picking.meant(finished(picking.listed(cluster)), args.name)
     if args.what == "abort":
         return undo(cluster, rollout, args, allows_done=False)
-    wishes = {
-        "pause": wishing.pause,
-        "resume": wishing.resume,
-        "approve": lambda each: wishing.approve(each, args.point),
-    }
-    return _change(cluster, rollout.name, wishes[args.what], args.output)
+    if args.what == "approve":
+        return _change(cluster, rollout.name, lambda each: wishing.approve(each, args.point), args)
+    if args.what == "resume":
+        return _change(cluster, rollout.name, wishing.resume, args)
+    reason = wishing.reason_of(args.reason) if args.reason else ""
+    return _change(cluster, rollout.name, lambda each: wishing.pause(each, reason), args)
 
 
-def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], output: str) -> int:
+def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], args: argparse.Namespace) -> int:
+    """Write what is wished; what the controller has to do for it is requested until its status says that it is done."""
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import picking
+    from seatrial.app.rollout import heeding, picking
     from seatrial.app.rollout.attesting import who_am_i
 
     by, at = finished(who_am_i(cluster)), moment(time.time())
     changed, wished = finished(
         picking.change(cluster, name, lambda rollout: picking.signed(rollout, wish(rollout), by, at))
     )
-    return tell(changed, wished.said, output)
+    if wished.asks is None:
+        return tell(changed, wished.said, args.output)
+    seconds = heeding.WAIT_SECONDS if args.timeout is None else args.timeout
+    found = finished(
+        heeding.heeded(cluster, changed, wished.asks, is_new=wished.spec is not None, timeout_seconds=seconds)
+    )
+    if found.is_done:
+        return tell(found.rollout, wished.said, args.output)
+    tell(found.rollout, heeding.sentence(wished.asks, found, waited_seconds=seconds), args.output)
+    if args.timeout is None:
+        return ExitCode.OK  # what was asked for is written, and stays
+    return ExitCode.HELD if found.unled else ExitCode.TIMEOUT
 
 
 def tell(rollout: Rollout, said: str, output: str) -> int:
@@ -93,7 +105,7 @@ def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows
             print("seatrial: nothing was written.", file=sys.stderr)
             return ExitCode.ERROR
     wish = partial(wishing.abort, reason=reason, marks_bad=args.mark_bad)
-    return _change(cluster, rollout.name, wish, args.output)
+    return _change(cluster, rollout.name, wish, args)
 
 
 def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
@@ -140,4 +152,4 @@ def promote(args: argparse.Namespace) -> int:
     if missing:
         print(f"seatrial: {rollout.name} is not promoted: {missing}.", file=sys.stderr)
         return ExitCode.HELD
-    return _change(cluster, rollout.name, lambda found: wishing.approve(found, "promotion"), args.output)
+    return _change(cluster, rollout.name, lambda found: wishing.approve(found, "promotion"), args)

@@ -18,6 +18,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.rollout import spec as rollout_spec
+from seatrial.cli.rollout.words import span
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
 
@@ -34,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         command = commands.add_parser(name, help=text)
         add_name(command)
+        if name == "pause":
+            command.add_argument("--reason", default="", metavar="TEXT", help="why; it is shown wherever the pause is")
+        if name != "promote":
+            add_patience(command)
         formats.add_output(command, formats.NAME)
         cluster_options.add_cluster_arguments(command, has_rollout=False)
     _add_approve(commands.add_parser("approve", help="approve a point where it waits for you"))
@@ -53,6 +58,16 @@ def add_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="which rollout (the active one)")
 
 
+def add_patience(parser: argparse.ArgumentParser) -> None:
+    """How long the controller is waited for."""
+    parser.add_argument(
+        "--timeout",
+        metavar="60s",
+        type=span,
+        help="wait so long until the controller has done it (5s), and end with 13 if it has not by then",
+    )
+
+
 def add_undo(parser: argparse.ArgumentParser) -> None:
     """What an undo has to know."""
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; it goes into the status and the commits")
@@ -61,6 +76,7 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
         "--mark-bad", action="store_true", help="reject the version too: its entry in the matrix is marked bad"
     )
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    add_patience(parser)
     formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from seatrial.app import picture as rollout_picture
 from seatrial.app import waits
-from seatrial.app.outcome import done_of, left_behind
+from seatrial.app.outcome import Word, done_of, headline_of, left_behind, reduced
 from seatrial.cli.show import ending, frontier
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns, wrapped
 from seatrial.core.budget import capacity, losses
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node.progress import Progress
 from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
+    from seatrial.app.outcome import Headline
     from seatrial.app.waits import Waits
     from seatrial.cli.show.tree import Ink
     from seatrial.core.model.instants import Instant
@@ -31,12 +34,14 @@ if TYPE_CHECKING:
     from seatrial.ports import Sight
 
 NAMED_MAX = 4
+_INKS = {Word.OK: "good", Word.NEEDS_YOU: "held", Word.STUCK: "bad", Word.NO_CONTROLLER: "bad"}
 
 
 def as_data(found: Look) -> dict[str, Any]:
     """Everything `status` knows, for scripts."""
     nodes = found.sight.seen.nodes if found.sight else found.nodes
     data: dict[str, Any] = {
+        "headline": rollout_picture.headline_data(headline_of(found)),
         "mode": found.operator.mode.value,
         "operator": {
             "kind": found.operator.kind,
@@ -127,8 +132,9 @@ def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) ->
     seen_as = f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen"
     mode = f"Mode      {operator.mode.value}{seen_as}{_expected(found)}"
     waiting = waits.waits_of(found)
+    first = [*headline_lines(headline_of(found), ink, width), ""]
     if found.sight is None or waiting is None:
-        return [mode, *_without_rollout(found)]
+        return [*first, mode, *_without_rollout(found)]
     groups = waits.together(waiting, found.sight.intent.rollout)
     page = [
         mode,
@@ -138,7 +144,17 @@ def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) ->
         "",
         *_waiting(groups, named_max, ink, width, found.at),
     ]
-    return [*_campaign(found, ink, width), *page]
+    return [*first, *_campaign(found, ink, width), *page]
+
+
+def headline_lines(headline: Headline, ink: Ink, width: int) -> list[str]:
+    """The first line; where it does not fit, the command has a line of its own, so that it can be copied."""
+    word, margin = headline.word.value, " " * (len(headline.word.value) + 2)
+    whole = str(headline)
+    lines = [whole] if not width or len(whole) <= width else wrapped(f"{word}  {headline.why}", width, then=margin)
+    if lines != [whole] and headline.command:
+        lines = [*lines[:-1], f"{lines[-1]}:", f"{margin}{headline.command}"]
+    return [ink.paint(word, _INKS[headline.word]) + lines[0].removeprefix(word), *lines[1:]]
 
 
 def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, width: int) -> Iterator[str]:
@@ -163,9 +179,27 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, w
     for word, names in zip(("failed", "left out"), left_behind(sight), strict=True):
         if names:
             yield f"          {word}: {a_few(names, named_max or len(names))}"
+    less = reduced(sight)
+    if less:
+        yield f"          less to offer than before: {a_few(less, named_max or len(less))}"
     counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
-    rows = [("State", "Nodes"), *((phase, str(count)) for phase, count in sorted(counts.items()))]
+    more = {NodePhase.UPGRADE_DONE.value: _done_before(sight)}
+    rows = [("State", "Nodes"), *((phase, f"{counts[phase]}{more.get(phase, '')}") for phase in sorted(counts))]
     yield from columns(rows).splitlines()
+
+
+def _done_before(sight: Sight) -> str:
+    """Which nodes that say upgrade-done do not count as done: most of them were done for an earlier target."""
+    mover = mover_seen(sight.seen, sight.intent)
+    done = frozenset(mover.standings(sight.seen.nodes, mover.target(sight.intent)).get(Progress.DONE, ()))
+    others = [
+        node.facts.driver is not None and node.facts.driver.is_ready
+        for name, node in sight.seen.nodes.items()
+        if name not in done and node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
+    ]
+    told = [f"{others.count(True)} of them for an earlier target"] if any(others) else []
+    told += [f"{others.count(False)} of them without a Ready driver now"] if not all(others) else []
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _campaign(found: Look, ink: Ink, width: int) -> list[str]:

@@ -12,19 +12,20 @@ those that are worth a person's eye have a line. Tests: tests/cli/test_rollout_t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from seatrial.app.outcome import Outcome
 from seatrial.app.picture import NodeLine, Picture
-from seatrial.cli import terminal
 from seatrial.cli.show import ahead
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
-from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import spans
@@ -76,6 +77,8 @@ _SIGNS: Final = {
     "empty": ("░", "."),
     "cut": ("…", "~"),
 }
+_PLAIN: Final = "\033[0m"
+_COLOUR: Final = re.compile("\033\\[[0-9;]*m")
 _COLOURS: Final = {"good": "32", "bad": "31;1", "now": "36;1", "held": "33", "faint": "2", "bold": "1"}
 _VERDICTS: Final = {
     GateVerdict.PASSED: ("done", "good"),
@@ -103,12 +106,12 @@ def tree(picture: Picture, ink: Ink, width: int = 0, *, has_waits: bool = True) 
             ("gates", [*_gates(picture, ink)]),
             ("bake", [*_bake(picture, ink)]),
             ("waves", [*_waves(picture, ink)]),
-            ("nodes", [*_nodes(picture, ink)]),
+            ("nodes", [*_nodes(picture, ink, {each.code for each in picture.told} if has_waits else None)]),
         )
         if branch[1]
     ]
     for number, (label, wide) in enumerate(branches):
-        body = [*_wrapped(wide, width)] if label == "waits" else wide
+        body = _wrapped(wide, width - LABEL - 3 if width else 0, then="" if label == "waits" else "  ")
         is_last = number == len(branches) - 1
         joint = ink.sign("last" if is_last else "branch")
         trunk = "  " if is_last else ink.sign("trunk")
@@ -117,14 +120,24 @@ def tree(picture: Picture, ink: Ink, width: int = 0, *, has_waits: bool = True) 
     return [cut(line, width, ink) for line in lines] if width else lines
 
 
-def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
-    """Sentences whole, in as many lines as they need: what to do is worth nothing when it is cut."""
-    room = width - LABEL - 3
-    for line in lines:
-        if not width or "\033" in line or len(line) <= room:
-            yield line
+def _wrapped(lines: Iterable[str], room: int, *, then: str = "  ") -> list[str]:
+    """Sentences whole, in as many lines as they need: a reason, or what to do, is worth nothing when it is cut."""
+    return [part for line in lines for part in (_broken(line, room, then) if room else (line,))]
+
+
+def _broken(line: str, room: int, then: str) -> Iterator[str]:
+    """A line in parts that fit; a colour ends with each part and goes on in the next."""
+    part = ""
+    for word in line.split(" "):
+        longer = f"{part} {word}" if part else word
+        if not part or len(_COLOUR.sub("", longer)) <= room:
+            part = longer
             continue
-        yield from terminal.wrapped(line, room)
+        colours = _COLOUR.findall(part)
+        is_open = bool(colours) and colours[-1] != _PLAIN
+        yield part + (_PLAIN if is_open else "")
+        part = then + (colours[-1] if is_open else "") + word
+    yield part
 
 
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,12 +154,12 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
         phase = f"Paused in {record.paused_in.value} for {age}"
-    yield f"{phase}{_left(picture)}"
+    yield from _wrapped([f"{phase}{_left(picture)}"], width)
     yield ink.paint("; ".join(filter(None, (f"{picture.who_moves} ({picture.mode})", picture.source))), "faint")
     if record.why:
-        yield ink.paint(f"undone because {record.ending}", "bad")
+        yield from _wrapped([ink.paint(f"undone because {record.ending}", "bad")], width)
     if record.rejected not in ("", record.why):
-        yield ink.paint(f"the version is rejected: {record.rejected}", "bad")
+        yield from _wrapped([ink.paint(f"the version is rejected: {record.rejected}", "bad")], width)
 
 
 def _left(picture: Picture) -> str:
@@ -163,9 +176,12 @@ def _path(picture: Picture, ink: Ink, width: int) -> str:
     now = record.paused_in or record.phase
     been = [turn.phase for turn in record.history]
     path: tuple[RolloutPhase, ...] = WAY_FORWARD
+    failed = None
     if now in _BACK:
         # The way there as far as it went, then the way back.
-        path = (*(phase for phase in WAY_FORWARD if phase in (RolloutPhase.PROPOSED, *been)), *_BACK)
+        path = (*(phase for phase in WAY_FORWARD if phase in (RolloutPhase.PROPOSED, *been)), *_way_back(been))
+        failed = next((phase for phase in reversed(been) if phase in WAY_FORWARD[:-1]), None)
+        failed = None if RolloutPhase.DONE in been else failed
     place = path.index(now)
     words = []
     lengths = [len(phase.value) + 5 for phase in path]
@@ -175,8 +191,11 @@ def _path(picture: Picture, ink: Ink, width: int) -> str:
     for number, phase in enumerate(path):
         if not first <= number < last:
             continue
-        if number < place or (number == place and phase is RolloutPhase.DONE):
-            words.append(ink.paint(f"{ink.sign('done')} {phase.value}", "good"))
+        if phase is failed:
+            words.append(ink.paint(f"{ink.sign('failed')} {phase.value}", "bad"))
+        elif number < place or (number == place and phase in ENDED):
+            colour = "held" if phase in _BACK else "good"
+            words.append(ink.paint(f"{ink.sign('done')} {phase.value}", colour))
         elif number == place:
             colour = "bad" if phase in _BACK else "held" if picture.outcome is Outcome.HELD else "now"
             words.append(ink.paint(f"{ink.sign('now')} {phase.value}", colour))
@@ -186,6 +205,12 @@ def _path(picture: Picture, ink: Ink, width: int) -> str:
     return then.join([*([more] if first else []), *words, *([more] if last < len(path) else [])])
 
 
+def _way_back(been: Sequence[RolloutPhase]) -> tuple[RolloutPhase, ...]:
+    """The phases of the way back; one that had not begun has nothing to revert, and only ends."""
+    has_none = RolloutPhase.REVERTED in been and RolloutPhase.REVERTING not in been
+    return (RolloutPhase.REVERTED,) if has_none else _BACK
+
+
 # ── the branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -193,8 +218,8 @@ def _canary(picture: Picture, ink: Ink) -> Iterator[str]:
     if not picture.canaries:
         yield ink.paint("none that will do", "held")
     for line in picture.canaries[:NAMED_MAX]:
-        would = "would be " if not picture.record.canaries else ""
-        yield f"{_node(line, ink)} {would}{line.state}, {_runs(line)}{_since(line, picture)}"
+        would = "would be the canary: " if not picture.record.canaries else ""
+        yield f"{_node(line, ink)} {would}{_state(line)}, {_runs(line)}{_since(line, picture)}"
     yield from _more(len(picture.canaries) - NAMED_MAX)
 
 
@@ -202,7 +227,7 @@ def _gates(picture: Picture, ink: Ink) -> Iterator[str]:
     record = picture.record
     if not record.gates:
         asked = ["readiness", *(gate.name for gate in picture.campaign.gates)]
-        yield ink.paint(f"{', '.join(asked)}: not asked yet", "faint")
+        yield ink.paint(f"{', '.join(asked)}: {_unanswered(picture)}", "faint")
         return
     counting = [each for each in record.gates if not each.is_left_out]
     shown = sorted(counting, key=lambda each: each.verdict is GateVerdict.PASSED)
@@ -217,9 +242,18 @@ def _gates(picture: Picture, ink: Ink) -> Iterator[str]:
     # What did not pass comes first, so that it is never what is left out.
     for each in shown[: 2 * NAMED_MAX]:
         sign, colour = _VERDICTS[each.verdict]
-        detail = f": {each.detail}" if each.detail else ""
+        is_told = not each.detail or each.detail in record.why  # it stands above, as the reason for the way back
+        detail = "" if is_told else f": {each.detail}"
         yield f"{ink.paint(ink.sign(sign), colour)} {each.gate} on {each.node} {each.verdict.value}{detail}"
     yield from _more(len(shown) - 2 * NAMED_MAX)
+
+
+def _unanswered(picture: Picture) -> str:
+    """Why there is no verdict: nothing was asked, or what was asked before has been asked again since."""
+    record = picture.record
+    again = record.round > 1 or record.baked_seconds > 0
+    said = f"no answer in round {record.round}" if again else "not asked"
+    return said if record.phase in _BACK or picture.is_ended else f"{said} yet"
 
 
 def _bake(picture: Picture, ink: Ink) -> Iterator[str]:
@@ -261,9 +295,10 @@ def _waves(picture: Picture, ink: Ink) -> Iterator[str]:
     yield " ".join(words) + (f" {what}" if what == "nodes" else what)
 
 
-def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
+def _nodes(picture: Picture, ink: Ink, told: Collection[str] | None) -> Iterator[str]:
+    """How many nodes stand where; why one waits, unless the reasons stand elsewhere (None), or that code's does."""
     if picture.to_go_back is not None:
-        yield from _going_back(picture, ink)
+        yield from _going_back(picture, ink, told)
         return
     total = picture.total
     counts = [(word, picture.count(standing)) for standing, word in _STANDINGS if picture.count(standing)]
@@ -275,17 +310,17 @@ def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
         + ink.paint(ink.sign("half") * half, "now")
         + ink.sign("empty") * (BAR - full - half)
     )
-    told = ", ".join(f"{count} {word}" for word, count in counts) or "none"
+    words = ", ".join(f"{count} {word}" for word, count in counts) or "none"
     hours = picture.lost_gpu_hours or 0.0
     lost = f"; {hours:,.1f} GPU-hours lost" if hours >= TOLD_HOURS else ""
-    yield f"{bar} {told} of {total}{lost}"
+    yield f"{bar} {words} of {total}{lost}"
     for lines in (picture.failed, picture.moving):
         for line in lines[:NAMED_MAX]:
-            yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line)}"
+            yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line, told)}"
         yield from _more(len(lines) - NAMED_MAX)
 
 
-def _going_back(picture: Picture, ink: Ink) -> Iterator[str]:
+def _going_back(picture: Picture, ink: Ink, told: Collection[str] | None) -> Iterator[str]:
     """How far the way back is."""
     names = picture.to_go_back or ()
     to = f" to {picture.before}" if picture.before else ""
@@ -295,7 +330,7 @@ def _going_back(picture: Picture, ink: Ink) -> Iterator[str]:
     many = number_of(len(names), "node")
     yield f"{many} of {picture.total} still to go back{to}: {a_few(names, NAMED_MAX)}"
     for line in (*picture.failed[:NAMED_MAX], *picture.moving[:NAMED_MAX]):
-        yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line)}"
+        yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line, told)}"
 
 
 def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
@@ -333,6 +368,11 @@ def _node(line: NodeLine, ink: Ink) -> str:
     return f"{ink.paint(ink.sign(sign), colour)} {line.name}"
 
 
+def _state(line: NodeLine) -> str:
+    is_earlier = line.state == NodePhase.UPGRADE_DONE and line.standing is Progress.AWAY
+    return f"{line.state} for an earlier target" if is_earlier and line.is_driver_ready else line.state
+
+
 def _runs(line: NodeLine) -> str:
     if not line.driver:
         return "no driver"
@@ -343,8 +383,12 @@ def _since(line: NodeLine, picture: Picture) -> str:
     return f", for {spans.span(picture.at - line.since)}" if line.since is not None else ""
 
 
-def _why(line: NodeLine) -> str:
-    return f": {line.told.why or line.told.code}" if line.told is not None else ""
+def _why(line: NodeLine, told: Collection[str] | None) -> str:
+    """The reason, or its code where the sentence stands elsewhere: no reason is given twice."""
+    if line.told is None:
+        return ""
+    is_elsewhere = told is None or line.told.code in told
+    return f": {line.told.code if is_elsewhere else line.told.why or line.told.code}"
 
 
 def _more(count: int) -> Iterator[str]:

@@ -181,6 +181,8 @@ def page_of(found: Look, ink: Ink, width: int) -> list[str]:
     picture = rollout_picture.picture_of(found)
     if picture is not None:
         more = [*frontier.lines(found.sight, found.at, width)] if found.sight is not None else []
-        return [*rollout_tree.tree(picture, ink, width), *(["", *more] if more else [])]
+        first = standing.headline_lines(picture.headline, ink, width)
+        first = [rollout_tree.cut(line, width, ink) for line in first] if width else first
+        return [*first, *rollout_tree.tree(picture, ink, width), *(["", *more] if more else [])]
     lines = standing.lines_of(found, named_max=standing.NAMED_MAX, ink=ink, width=width)
     return [rollout_tree.cut(line, width, ink) for line in lines]

@@ -47,16 +47,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
     cluster_options.add_watch(parser)
     formats.add_output(parser)
-    parser.add_argument("node", metavar="NODE|ROLLOUT", help="name of a node, or of a rollout")
+    parser.add_argument(
+        "node", nargs="?", default="", metavar="NODE|ROLLOUT", help="name of a node, or of a rollout (the active one)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.rollout.rollout import guarded
+
+    return guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from seatrial.app.rollout import picking
     from seatrial.cli.show import pages
     from seatrial.cli.show.look import look
 
     found, cluster = look(args, reads_gates=True), cluster_options.cluster_of(args)
-    is_rollout = args.node not in found.nodes and any(each.name == args.node for each in found.rollouts)
-    rollout, page_of = (args.node, rollout_page) if is_rollout else (args.rollout, partial(node_page, name=args.node))
+    name = args.node or picking.meant(found.rollouts, args.rollout).name
+    is_rollout = not args.node or (name not in found.nodes and any(each.name == name for each in found.rollouts))
+    rollout, page_of = (name, rollout_page) if is_rollout else (args.rollout, partial(node_page, name=name))
     if args.watch:
         page_of(found)  # a name that is not there is said before anything is drawn
         screen = pages.Screen(args.output)
@@ -280,8 +290,22 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     if lines:
         lines = [*(f"Answer    {waits.sentence(name, each, found.at)}" for each in unled), *lines]
     if not lines:
-        return ["Answer    it is done; there is nothing to do."]
+        return _done(sight.seen.nodes[name])
     return [*lines, f"Said      {waits.said_of(found, waiting, answers)}"]
+
+
+def _done(node: NodeSeen) -> list[str]:
+    """What is said of a node that nothing is to be done for; one that has lost GPUs since is not in order."""
+    from seatrial.core.holds import hold
+    from seatrial.core.node.readiness import lacks_since
+    from seatrial.core.words import explain
+
+    lost = [hold(node.name, lack.code, lack.params) for lack in lacks_since(node)]
+    if not lost:
+        return ["Answer    it is done; there is nothing to do."]
+    # The rest of a next step is for an upgrade under way: a node that is done accepts no loss.
+    steps = ((explain.why(each), explain.next_step(each).partition(". ")[0].rstrip(".")) for each in lost)
+    return [f"Answer    {node.name}: it is done, but {why}. {step}." for why, step in steps]
 
 
 def _turned_down(found: Look, node: NodeSeen) -> list[str]:

@@ -454,7 +454,7 @@ def _pause(view: View) -> Course:
         return Course(record=record, acts=acts, holds=holds)
     if record.phase in ENDED:
         return Course(record=record)
-    return turn_to(view, RolloutPhase.PAUSED, paused_in=record.phase)
+    return turn_to(view, RolloutPhase.PAUSED, why=view.intent.paused_because, paused_in=record.phase)
 
 
 def _resume(view: View) -> Course:

@@ -9,6 +9,7 @@ from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Told
+from seatrial.core.text import spans
 
 
 def leaderless(rollout: str, holder: str, heard_at: Instant | None) -> Hold:
@@ -18,6 +19,14 @@ def leaderless(rollout: str, holder: str, heard_at: Instant | None) -> Hold:
     else:
         how = f"{holder} stopped responding" if holder else "the last one stepped down"
     return hold(rollout, HoldCode.LEADERLESS, since=heard_at, how=how)
+
+
+def unled(holder: str, heard_at: Instant | None, now: Instant) -> str:
+    """Which controller was seen last, where none is in charge."""
+    if heard_at is None:
+        return "no controller has ever run here"
+    seen = f"seen {spans.span(max(0.0, now - heard_at))} ago"
+    return f"{holder} was last {seen}" if holder else f"the last one was {seen}"
 
 
 def told(rollout: str, holder: str, heard_at: Instant | None) -> Told:

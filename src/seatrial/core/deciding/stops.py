@@ -78,7 +78,8 @@ CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MO
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
     if intent.is_paused:
-        return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
+        because = {"why": intent.paused_because} if intent.paused_because else {}
+        return hold(intent.rollout, HoldCode.PAUSED, because, rollout=intent.rollout)
     contradiction = _contradiction(seen, intent)
     if contradiction is not None:
         return contradiction

@@ -145,6 +145,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "paused": _at_once(
         "Everything stays as it is. After a resume the gates run again before evidence counts or the next node starts."
     ),
+    "pausedBecause": _at_once("It is shown while the rollout is paused, and nothing is decided by it."),
     "onDelete": _at_once("What it says when the rollout is deleted counts, and afterwards as well."),
     "mode": _refused_begun("Who moves the nodes is written down; nodes half-way would have two movers, or none."),
     "matrix.git.url": _MATRIX,

@@ -121,6 +121,8 @@ class Intent:
     restart_timeout_seconds: float = 1800.0
     validation_timeout_seconds: float = 600.0
     is_paused: bool = False
+    paused_because: str = ""
+    """Why it is paused; empty where people gave no reason."""
     selector: Mapping[str, str] = field(default_factory=dict)
     """The labels of its members: what tells whether a pool that has no node now is one of its own."""
     on_delete: OnDelete = OnDelete.LEAVE

@@ -17,7 +17,7 @@ from seatrial.core.holds import HoldCode, Lack
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen import problems
-from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord
+from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord, NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.node import fresh, operating
 from seatrial.core.node.phases import RESUMING
@@ -130,6 +130,12 @@ def _problem_lacks(facts: NodeFacts, started_at: ApiInstant) -> Iterator[Lack]:
         return
     for found in problems.since_driver(facts.problems, started_at):
         yield Lack(HoldCode.NODE_PROBLEM, {"type": found.type, "said": found.message or found.reason or "no reason"})
+
+
+def lacks_since(node: NodeSeen) -> Iterator[Lack]:
+    """What a node offers less of than before its upgrade, as far as that was written down."""
+    before = node.record.before if node.record is not None else None
+    return _offer_lacks(node.facts, before) if before is not None else iter(())
 
 
 def _offer_lacks(facts: NodeFacts, before: GpuOffer | None) -> Iterator[Lack]:

@@ -18,7 +18,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the chart, `seatrial controller --forever` runs one here.",
     ),
     HoldCode.PAUSED: says(
-        "the rollout is paused; every node keeps its place",
+        "the rollout is paused{reason_text}; every node keeps its place",
         "Resume with `seatrial rollout resume {rollout}`.",
     ),
     HoldCode.STALE_VIEW: says(
@@ -442,9 +442,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "canary {node} is no longer healthy: {why}; nothing counts as evidence until it is",
         "{mend}. Unless it recovers in time, the rollout is undone.",
     ),
-    HoldCode.WAVE_AT_WORK: says(
-        "wave {wave} of {waves} is under way, {left:node} to go", "See `seatrial status -w` for its progress."
-    ),
+    HoldCode.WAVE_AT_WORK: says("wave {wave} of {waves} is under way, {left:node} to go", BY_ITSELF),
     HoldCode.WAVE_BLOCKED: says(
         "no node of wave {wave} of {waves} may start, {left} to go: at most {limit:node}{scope_text} may be "
         "unavailable, and failed nodes use that up: {nodes}",

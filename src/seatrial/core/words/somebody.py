@@ -78,6 +78,19 @@ NEEDS_SOMEBODY: Final = frozenset(
     }
 )
 """Holds of a rollout as a whole that last until somebody acts."""
+FAILED: Final = frozenset(
+    {
+        HoldCode.PROMISE_BROKEN,
+        HoldCode.AFTER_UNDONE,
+        HoldCode.RELEASE_FAILED,
+        HoldCode.SYNC_FAILED,
+        HoldCode.MERGE_OVERDUE,
+        HoldCode.REQUEST_DECLINED,
+        HoldCode.REVERT_CONFLICT,
+        HoldCode.FAILURE_BUDGET,
+    }
+)
+"""Those of them after which something has failed, or a deadline has passed."""
 ASKED_FOR: Final = frozenset(
     {
         HoldCode.PAUSED,

@@ -110,6 +110,7 @@ def read_intent(
         restart_timeout_seconds=spec.driver_timeout_seconds,
         validation_timeout_seconds=spec.validation_timeout_seconds,
         is_paused=spec.paused,
+        paused_because=foreign.line(spec.paused_because),
         selector=dict(spec.node_selector),
         on_delete=_one_of(intents.OnDelete, spec.on_delete, "spec.onDelete"),
         campaign=_campaign(rollout, bare, now, suite_image, report_url),

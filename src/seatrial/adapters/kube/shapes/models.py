@@ -312,6 +312,7 @@ class RolloutSpec(Model, frozen=True):
     driver_timeout_seconds: int = 1800
     validation_timeout_seconds: int = 600
     paused: bool = False
+    paused_because: str = ""
     on_delete: str = "leave"
     mode: str = "auto"
     matrix: RolloutMatrix | None = None

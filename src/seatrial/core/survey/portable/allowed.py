@@ -93,6 +93,7 @@ TEXTS: Final = frozenset(
         "instructions",
         "message",
         "next",
+        "pausedBecause",
         "query",
         "rejected",
         "said",
