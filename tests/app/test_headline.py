@@ -83,7 +83,7 @@ LINES: dict[str, tuple[looking.Look, str]] = {
     ),
     "a write refused": (
         campaign(RolloutPhase.WAVING, summary=Summary(state="progressing", waiting=(REFUSED,))),
-        "STUCK  a write about n1 is refused: seatrial why n1",
+        "STUCK  a write to n1 is refused: seatrial why n1",
     ),
     "over with a failed node": (
         plain(well("n1"), FAILED_NODE),
@@ -97,7 +97,7 @@ LINES: dict[str, tuple[looking.Look, str]] = {
         plain(well("n1"), FAILED_NODE, TO_COME),
         "NEEDS YOU  1 node failed (n2), the others continue: seatrial why n2",
     ),
-    "nobody knows who leads": (
+    "whether a controller leads is unknown": (
         campaign(RolloutPhase.BAKING, None),
         f"NEEDS YOU  whether a controller is in charge is not known: {LEASES}",
     ),

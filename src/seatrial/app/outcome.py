@@ -249,8 +249,8 @@ def _line(found: Look, sight: Sight, waiting: Waits) -> Headline:
             return _reverted(sight, waiting)
         case Outcome.REFUSED:
             refused = next(each for each in (*waiting.rollout, *waiting.nodes) if each.code == HoldCode.WRITE_REFUSED)
-            whose = refused.nodes[0] if isinstance(refused, Waiting) else name
-            return Headline(word=Word.STUCK, why=f"a write about {whose} is refused", command=_why(whose))
+            subject = refused.nodes[0] if isinstance(refused, Waiting) else name
+            return Headline(word=Word.STUCK, why=f"a write to {subject} is refused", command=_why(subject))
         case Outcome.LEFT:
             return _left(sight)
         case Outcome.HELD:
@@ -301,14 +301,14 @@ def _held(name: str, sight: Sight, waiting: Waits) -> Headline:
     if not groups:
         return Headline(word=Word.NEEDS_YOU, why="nothing moves", command=_why(name))
     asked = _asked(groups[0].nodes[0], groups[0])
-    whose = "" if groups[0].nodes == (name,) else f" ({_named(groups[0])})"
-    return Headline(word=asked.word, why=f"{asked.why}{whose}", command=asked.command)
+    named = "" if groups[0].nodes == (name,) else f" ({_named(groups[0])})"
+    return Headline(word=asked.word, why=f"{asked.why}{named}", command=asked.command)
 
 
-def _asked(whose: str, told: Told) -> Headline:
+def _asked(subject: str, told: Told) -> Headline:
     """What a person has to do about a hold."""
     said = _YES.search(told.next_step)
-    command = said[1] if said is not None else _why(whose)
+    command = said[1] if said is not None else _why(subject)
     short = _SHORT.get(told.code, told.code.replace("-", " "))
     if told.code == HoldCode.APPROVAL_PENDING and said is not None:
         short = f"approve the {command.split()[-1]}"
@@ -348,12 +348,12 @@ def _nodes(names: tuple[str, ...]) -> str:
     return f"{number_of(len(names), 'node')} ({a_few(names, NAMED_MAX)})"
 
 
-def _why(whose: str) -> str:
-    return f"seatrial why {quote(whose)}"
+def _why(subject: str) -> str:
+    return f"seatrial why {quote(subject)}"
 
 
 def _unled(found: Look) -> str:
-    """That a controller was in charge and none is now, where nothing waits for one."""
+    """That a controller was in charge and none is now; a rollout that waits for one says so itself."""
     leader = found.leader
     if leader is None or leader.heard_at is None or leader.is_leading(found.at) or leader.is_doubtful(found.at):
         return ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
 
 WAIT_SECONDS: Final = 5
-"""How long a command waits for the controller where nobody says how long."""
+"""How long a command waits for the controller unless --timeout says otherwise."""
 LOOK_SECONDS: Final = 0.2
 _UNDONE: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 
