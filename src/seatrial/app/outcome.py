@@ -22,6 +22,7 @@ from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.progress import Progress
+from seatrial.core.words import causes
 from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 if TYPE_CHECKING:
@@ -110,10 +111,11 @@ def left_behind(sight: Sight) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _is_held(sight: Sight, waiting: Waits) -> bool:
-    if sight.intent.campaign is None:
-        return waiting.state == "waiting"
+    """Whether only a person can end a wait, of the rollout or of nodes; the condition Progressing says the same."""
     campaign = sight.seen.rollout.campaign
     if campaign is not None and campaign.phase in ENDED:
         return False
     is_paused = campaign is not None and campaign.phase is RolloutPhase.PAUSED
-    return is_paused or any(each.code in NEEDS_SOMEBODY for each in waiting.rollout)
+    codes = {each.code for each in (*waiting.rollout, *waiting.nodes)}
+    is_stuck = sight.intent.campaign is None and waiting.state == "waiting" and causes.is_stuck(codes)
+    return is_paused or is_stuck or not NEEDS_SOMEBODY.isdisjoint(codes)

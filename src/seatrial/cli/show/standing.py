@@ -164,7 +164,8 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, w
     for word, names in zip(("failed", "left out"), left_behind(sight), strict=True):
         if names:
             yield f"          {word}: {a_few(names, named_max or len(names))}"
-    counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
+    phases = mover_seen(seen, intent).phases(seen.nodes)
+    counts = {phase.value if phase is not None else "not seen yet": len(names) for phase, names in phases.items()}
     rows = [("State", "Nodes"), *((phase, str(count)) for phase, count in sorted(counts.items()))]
     yield from columns(rows).splitlines()
 
