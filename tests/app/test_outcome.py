@@ -30,6 +30,12 @@ def plain(*nodes: NodeSeen, **more: Any) -> looking.Look:
     return a_look(builders.a_snapshot(*nodes, **more), leader=LED)
 
 
+def waiting_for(code: str) -> Summary:
+    """What the controller wrote of a node that waits for this."""
+    told = Waiting(code=code, why="so it is", next_step="", nodes=("n1",), count=1)
+    return Summary(state="waiting", holds=((code, 1),), waiting=(told,))
+
+
 def well(name: str) -> NodeSeen:
     return builders.a_well_node(name, NodePhase.UPGRADE_DONE)
 
@@ -52,6 +58,13 @@ TO_COME = builders.a_node("n4", NodePhase.UPGRADE_REQUIRED)
         (plain(well("n1"), FAILED_NODE), Outcome.LEFT, ExitCode.FINDINGS),
         (plain(well("n1"), LEFT_OUT), Outcome.LEFT, ExitCode.FINDINGS),
         (plain(well("n1"), FAILED_NODE, TO_COME), Outcome.WELL, ExitCode.OK),
+        (plain(TO_COME, summary=waiting_for("stale-view")), Outcome.WELL, ExitCode.OK),
+        (plain(TO_COME, summary=waiting_for("node-not-ready")), Outcome.HELD, ExitCode.HELD),
+        (
+            campaign(RolloutPhase.WAVING, summary=waiting_for("unit-never-fits")),
+            Outcome.HELD,
+            ExitCode.HELD,
+        ),
         (a_look(builders.a_snapshot(TO_COME), leader=Leader(heard_at=NOW - 45)), Outcome.HELD, ExitCode.HELD),
         (
             campaign(RolloutPhase.BAKING, Leader(heard_at=NOW + 45, holder="one")),
@@ -80,6 +93,9 @@ TO_COME = builders.a_node("n4", NodePhase.UPGRADE_REQUIRED)
         "a node failed",
         "a node is left out",
         "a node failed, and others go on",
+        "the view is old",
+        "a node is blocked, and nothing else moves",
+        "a node needs a person",
         "nobody leads",
         "whose time in the Lease is ahead",
         "done, and nobody is needed",

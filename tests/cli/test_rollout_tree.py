@@ -398,6 +398,24 @@ def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:
     assert ending.exit_code(picture) is ExitCode.HELD
 
 
+def test_the_root_cause_comes_first_also_where_it_is_of_a_node() -> None:
+    work = Told(code="wave-at-work", why="wave 1 of 2 is under way", next_step="Wait.", since=None, until=None)
+    failed = Waiting(code="failed", why="the driver crashed", next_step="Mend it.", nodes=("n2",), count=1)
+    starting = Waiting(code="driver-starting", why="it starts", next_step="Wait.", nodes=("n3",), count=1)
+    turn = Waiting(code="not-its-turn", why="not yet", next_step="Wait.", nodes=("n4",), count=1)
+    never = Waiting(code="unit-never-fits", why="too large", next_step="Raise it.", nodes=("n5",), count=1)
+
+    def told(*waiting: Waiting, own: tuple[Told, ...] = (work,)) -> list[str]:
+        summary = Summary(state="waiting", told=own, waiting=waiting)
+        return [each.code for each in a_picture(RolloutPhase.WAVING, summary=summary).told]
+
+    assert told(failed, starting, turn) == ["driver-starting", "wave-at-work"]
+    assert told(failed, turn) == ["failed", "wave-at-work"]
+    assert told(turn) == ["wave-at-work"]
+    assert told(never, failed) == ["unit-never-fits", "wave-at-work"], "it needs a person"
+    assert told(starting, own=()) == [], "it moves"
+
+
 def test_another_rollout_under_way_is_named() -> None:
     assert "winter" in drawn(a_picture(RolloutPhase.PROPOSED, others=("winter",)))
 

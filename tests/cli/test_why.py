@@ -134,6 +134,12 @@ def test_while_nvidias_controller_is_on_the_contradiction_is_the_answer() -> Non
     )
 
 
+def test_where_we_keep_no_record_the_state_is_by_the_word_of_nvidias_controller() -> None:
+    node = builders.a_node("n1", nvidia_state="upgrade-done")
+    found = a_look(builders.a_snapshot(node, operator=DELEGATED))
+    assert "State     upgrade-done (by NVIDIA's controller)" in why.describe(found, node)
+
+
 def test_a_node_that_is_no_member_is_told_so() -> None:
     stranger = builders.a_node("cpu-1")
     found = a_look(builders.a_snapshot(builders.a_node("n1")))

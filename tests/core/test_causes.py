@@ -35,3 +35,20 @@ def test_every_reason_has_one_place_and_one_of_a_later_release_comes_last() -> N
     assert sum(map(len, tiers)) == len(frozenset().union(*tiers)), "no reason stands in two places"
     assert len({causes.place(code) for code in HoldCode}) == len(HoldCode)
     assert causes.in_order(["of-a-later-release", *HoldCode])[-1] == "of-a-later-release"
+
+
+@pytest.mark.parametrize(
+    ("codes", "is_stuck"),
+    [
+        (("failed",), True),
+        (("failed", "unavailable-limit"), True),
+        (("node-not-ready", "parallel-limit", "skipped"), True),
+        (("failed", "driver-starting"), False),
+        (("stale-view", "daemon-set-holds-gpu"), False),
+        (("skipped",), False),
+        (("parallel-limit",), False),
+        ((), False),
+    ],
+)
+def test_nodes_that_queue_behind_one_that_failed_are_stuck(codes: tuple[str, ...], is_stuck: bool) -> None:
+    assert causes.is_stuck(codes) is is_stuck

@@ -13,7 +13,7 @@ from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary, Told, Waiting
 from seatrial.core.words import explain, somebody
-from seatrial.core.words.conditions import Condition, Status, conditions_of, why_of
+from seatrial.core.words.conditions import Condition, Status, conditions_of, phase_of, why_of
 
 WELL = "no gate and no node has failed"
 
@@ -256,3 +256,43 @@ def test_a_pause_that_no_node_waits_for_is_told_all_the_same() -> None:
     record = RolloutRecord(name="spring", summary=summary)
     assert (conditions_of(record)[0].status, conditions_of(record)[0].reason) == (Status.FALSE, "Paused")
     assert why_of(record) == "the rollout is paused"
+
+
+# ── without a canary ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plain(done: int, total: int = 4, **holds: int) -> RolloutRecord:
+    """A rollout without a canary in which nobody is at work."""
+    counts = tuple({"upgrade-done": done, "upgrade-failed": holds.get("failed", 0)}.items())
+    reasons = tuple((code.replace("_", "-"), count) for code, count in holds.items())
+    return RolloutRecord(
+        name="spring", summary=Summary(state="waiting", counts=counts, holds=reasons, done=done, total=total)
+    )
+
+
+def test_a_rollout_without_a_canary_has_ended_where_the_rest_of_its_nodes_failed() -> None:
+    record = plain(3, failed=1)
+    found = told(record)
+    assert found["Ended"] == ("True", "NodesFailed")
+    assert (found["Ready"][0], found["Stalled"][0], "Reconciling" in found) == ("False", "True", False)
+    assert phase_of(record) == "Waiting"
+
+
+def test_a_rollout_without_a_canary_is_done_where_the_rest_of_its_nodes_are_left_out() -> None:
+    record = plain(3, skipped=1)
+    assert (told(record)["Ended"], told(record)["Ready"]) == (("True", "Done"), ("True", "Done"))
+    assert phase_of(record) == "Done"
+
+
+def test_a_rollout_without_a_canary_whose_nodes_queue_behind_a_failed_one_does_not_go_on_by_itself() -> None:
+    found = told(plain(1, failed=1, unavailable_limit=2))
+    assert (found["Progressing"][0], found["Ended"][0], found["Stalled"][0]) == ("False", "False", "True")
+    assert told(plain(1, failed=1, driver_starting=2))["Progressing"][0] == "True"
+
+
+def test_a_failed_node_that_is_tried_again_has_not_ended_the_rollout() -> None:
+    again = Waiting(code=HoldCode.FAILED, why="it failed", next_step="", until=9.0, nodes=("n1",), count=1)
+    record = plain(3, failed=1)
+    assert record.summary is not None
+    record = replace(record, summary=replace(record.summary, waiting=(again,)))
+    assert told(record)["Ended"][0] == "False"

@@ -12,10 +12,22 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import measures
 from seatrial.core.deciding.measures import Figures, Meter, Stay, follow, measure, stays
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from tests.builders import NOW, a_decision, a_fleet, a_ledger, a_node, a_snapshot, a_well_node, an_intent
+from tests.builders import (
+    NOW,
+    a_campaign,
+    a_campaign_record,
+    a_decision,
+    a_fleet,
+    a_ledger,
+    a_node,
+    a_snapshot,
+    a_well_node,
+    an_intent,
+)
 
 PENDING, DONE, FAILED = NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED
 
@@ -54,6 +66,18 @@ def test_nodes_are_counted_by_state_and_holds_by_code() -> None:
     assert {code: count for code, count in figures.holds.items() if count} == {
         HoldCode.SKIPPED: 2,
         HoldCode.EVICTING: 1,
+    }
+
+
+def test_where_nvidias_controller_moves_the_nodes_its_word_is_counted() -> None:
+    nodes = (a_node("n1", nvidia_state="upgrade-failed"), a_node("n2", nvidia_state="upgrade-done"), a_node("n3"))
+    campaign = a_campaign_record(RolloutPhase.WAVING, mode=Mode.DELEGATED)
+    found = measure(a_snapshot(*nodes, campaign=campaign), an_intent(campaign=a_campaign()), a_decision())
+    assert (found.failed_count, found.done_count) == (1, 1)
+    assert {state: count for state, count in found.nodes.items() if count} == {
+        "unknown": 1,
+        "upgrade-failed": 1,
+        "upgrade-done": 1,
     }
 
 

@@ -135,13 +135,14 @@ def reduced(sight: Sight) -> tuple[str, ...]:
 
 
 def _is_held(sight: Sight, waiting: Waits) -> bool:
-    if sight.intent.campaign is None:
-        return waiting.state == "waiting"
+    """Whether only a person can end a wait, of the rollout or of nodes; the condition Progressing says the same."""
     campaign = sight.seen.rollout.campaign
     if campaign is not None and campaign.phase in ENDED:
         return False
     is_paused = campaign is not None and campaign.phase is RolloutPhase.PAUSED
-    return is_paused or any(each.code in NEEDS_SOMEBODY for each in waiting.rollout)
+    codes = {each.code for each in (*waiting.rollout, *waiting.nodes)}
+    is_stuck = sight.intent.campaign is None and waiting.state == "waiting" and causes.is_stuck(codes)
+    return is_paused or is_stuck or not NEEDS_SOMEBODY.isdisjoint(codes)
 
 
 # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────────

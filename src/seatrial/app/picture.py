@@ -160,7 +160,15 @@ def picture_of(found: Look) -> Picture | None:
 
 
 def _told(waiting: waits.Waits) -> tuple[Told, ...]:
-    nodes = (each for each in waiting.nodes if each.code in causes.IN_THE_WAY)
+    """What the rollout itself waits for, and what is in the way of nodes; the root cause is always among it."""
+    own = {each.code for each in waiting.rollout}
+    first = min((causes.place(each.code) for each in (*waiting.rollout, *waiting.nodes)), default=None)
+    nodes = (
+        each
+        for each in waiting.nodes
+        if each.code in causes.IN_THE_WAY
+        or (each.code not in own and (causes.is_obstacle(each.code) or (own and causes.place(each.code) == first)))
+    )
     return tuple(sorted((*waiting.rollout, *nodes), key=lambda each: causes.place(each.code)))
 
 

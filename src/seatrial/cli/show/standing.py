@@ -182,7 +182,8 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, w
     less = reduced(sight)
     if less:
         yield f"          less to offer than before: {a_few(less, named_max or len(less))}"
-    counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
+    phases = mover_seen(seen, intent).phases(seen.nodes)
+    counts = {phase.value if phase is not None else "not seen yet": len(names) for phase, names in phases.items()}
     more = {NodePhase.UPGRADE_DONE.value: _done_before(sight)}
     rows = [("State", "Nodes"), *((phase, f"{counts[phase]}{more.get(phase, '')}") for phase in sorted(counts))]
     yield from columns(rows).splitlines()

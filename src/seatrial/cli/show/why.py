@@ -236,8 +236,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
     )
     lines = [
         f"Node      {node.name}",
-        f"State     {record.phase.value if record else 'not recorded'}"
-        + (f" for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}" if record else ""),
+        f"State     {_state(found, node)}",
         f"Driver    {facts.driver_standing}{' (Ready)' if is_running else ''}, wanted {wanted}",
         f"Cordoned  {cordon}",
         *_kept_off(found, node),
@@ -252,6 +251,14 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         return [*lines, f"Answer    {why_not}"]
     gates = [_gate(each) for each in found.gate_pods if each.node == node.name]
     return [*lines, *_turned_down(found, node), *gates, *_answer(found, found.sight, node.name)]
+
+
+def _state(found: Look, node: NodeSeen) -> str:
+    """Where a node stands by our record; by the word of NVIDIA's controller where we keep none."""
+    record, theirs = node.record, node.facts.nvidia_state
+    if record is not None:
+        return f"{record.phase.value} for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}"
+    return f"{theirs} (by NVIDIA's controller)" if theirs else "not recorded"
 
 
 def _kept_off(found: Look, node: NodeSeen) -> Iterator[str]:

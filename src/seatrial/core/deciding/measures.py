@@ -108,7 +108,8 @@ class Meter:
 
 def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
     """How things stand."""
-    states = Counter(_state(node) for node in seen.nodes.values())
+    found = mover_seen(seen, intent).phases(seen.nodes)
+    states = Counter({phase.value if phase is not None else UNKNOWN: len(names) for phase, names in found.items()})
     codes = Counter(held.code for held in decision.holds)
     failed_count = states[NodePhase.UPGRADE_FAILED.value]
     record = seen.rollout.campaign if intent.campaign is not None else None

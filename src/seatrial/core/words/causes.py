@@ -11,7 +11,7 @@ Law of this file: an order, and nothing else; every code has its place. Tests: t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from seatrial.core.holds import HoldCode
@@ -113,6 +113,12 @@ def place(code: str) -> tuple[int, int]:
 def is_obstacle(code: str) -> bool:
     """Whether it is in somebody's way until somebody acts, or gives way: that is news, and nobody waits to be told."""
     return place(code)[0] <= 1
+
+
+def is_stuck(codes: Collection[str]) -> bool:
+    """Whether a node has failed, or something is in its way, and all others are done or queue behind it."""
+    in_front = {code for code in codes if code not in QUEUEING}
+    return bool(in_front) and all(code == HoldCode.FAILED or code in IN_THE_WAY for code in in_front)
 
 
 def in_order(codes: Iterable[str]) -> list[str]:

@@ -43,8 +43,11 @@ WHY_MAX: Final = 60
 """How much of a sentence a column has room for."""
 _NODES_FAILED: Final = "NodesFailed"
 """The reason of a rollout that goes no further, or is over, with failed nodes; as the hold of that name makes it."""
-_LEFT: Final = frozenset({HoldCode.FAILED.value, HoldCode.SKIPPED.value})
 _UNDONE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
+
+
+_LEFT: Final = frozenset({HoldCode.FAILED.value, HoldCode.SKIPPED.value})
+"""Reasons of nodes that are left behind where nothing else is told."""
 
 
 class Status(StrEnum):
@@ -80,12 +83,13 @@ def _progressing(record: RolloutRecord) -> Condition:
         return Condition(type="Progressing", status=Status.FALSE, reason=end, message=_holds_text(record, codes))
     if record.campaign is not None and record.campaign.phase is RolloutPhase.PAUSED:
         codes = [HoldCode.PAUSED.value, *(code for code in codes if code != HoldCode.PAUSED)]
-    if _is_left_with_failed(record):
+    if _is_settled(record):  # else it would have ended
         told = _holds_text(record, codes)
         return Condition(type="Progressing", status=Status.FALSE, reason=_NODES_FAILED, message=told)
     stopping = [code for code in codes if code in _STOPPING]
     reason = _camel((stopping or roots or [_where(record)])[0])
-    status = Status.FALSE if stopping else Status.TRUE
+    is_stuck = record.campaign is None and _where(record) == "waiting" and causes.is_stuck(codes)
+    status = Status.FALSE if stopping or is_stuck else Status.TRUE
     return Condition(type="Progressing", status=status, reason=reason, message=_holds_text(record, codes))
 
 
@@ -111,6 +115,8 @@ def _ended(record: RolloutRecord) -> Condition:
     end = _end(record)
     if end:
         return Condition(type="Ended", status=Status.TRUE, reason=end, message=_how_ended(record))
+    if _is_settled(record):
+        return Condition(type="Ended", status=Status.TRUE, reason=_NODES_FAILED, message=_how_ended(record))
     where = _camel(_where(record))
     return Condition(type="Ended", status=Status.FALSE, reason=where, message=f"it is under way: {where}")
 
@@ -135,17 +141,21 @@ def _kstatus(record: RolloutRecord, progressing: Condition) -> tuple[Condition, 
 
 def _end(record: RolloutRecord) -> str:
     """How the rollout ended; empty while it has not."""
-    if record.campaign is None:
-        return RolloutPhase.DONE.value if _summary(record).state == "done" else ""
-    return record.campaign.phase.value if record.campaign.phase in ENDED else ""
-
-
-def _is_left_with_failed(record: RolloutRecord) -> bool:
-    """Whether a rollout without a canary waits for nothing but nodes that failed, and that are not tried again."""
+    if record.campaign is not None:
+        return record.campaign.phase.value if record.campaign.phase in ENDED else ""
     summary = _summary(record)
-    is_quiet = summary.state == "waiting" and set(dict(summary.holds)) <= _LEFT
+    is_failed = HoldCode.FAILED.value in dict(summary.holds)
+    is_done = summary.state == "done" or (_is_settled(record) and not is_failed)
+    return RolloutPhase.DONE.value if is_done else ""
+
+
+def _is_settled(record: RolloutRecord) -> bool:
+    """Whether every node of a rollout without a canary is done, has failed for good or was left out."""
+    summary = _summary(record)
+    holds = dict(summary.holds)
     is_tried_again = any(each.code == HoldCode.FAILED and each.until is not None for each in summary.waiting)
-    return record.campaign is None and bool(summary.failed) and is_quiet and not is_tried_again
+    is_left = record.campaign is None and bool(holds) and holds.keys() <= _LEFT and not is_tried_again
+    return is_left and summary.done + sum(holds.values()) == summary.total
 
 
 def _failed_text(record: RolloutRecord) -> str:
@@ -210,6 +220,13 @@ def _about(told: Told) -> str:
         return ""
     more = f" and {told.count - 1} more" if told.count > 1 else ""
     return f"{told.nodes[0]}{more}: " if told.nodes else ""
+
+
+def phase_of(record: RolloutRecord) -> str:
+    """Where it stands, for a column; empty before anything was written."""
+    if record.campaign is not None:
+        return record.campaign.phase.value
+    return _end(record) or (record.summary.state.capitalize() if record.summary is not None else "")
 
 
 def why_of(record: RolloutRecord) -> str:

@@ -201,9 +201,9 @@ def _shown(record: RolloutRecord) -> dict[str, Any]:
     """What is repeated for people, in `kubectl get`; never read back, so None takes it away."""
     campaign = record.campaign
     if campaign is None:
-        return {"phase": record.summary.state.capitalize() if record.summary is not None else None, "wave": None}
+        return {"phase": conditions.phase_of(record) or None, "wave": None}
     phase = campaign.paused_in or campaign.phase
-    return {"phase": campaign.phase.value, "wave": campaign.wave + 1 if phase in WAVING else None}
+    return {"phase": conditions.phase_of(record), "wave": campaign.wave + 1 if phase in WAVING else None}
 
 
 def _conditions(record: RolloutRecord, before: models.Rollout | None) -> list[dict[str, Any]]:
