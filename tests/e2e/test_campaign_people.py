@@ -15,6 +15,7 @@ import pytest
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, a_policy, light_stage
+from tests.voices import live
 
 pytestmark = pytest.mark.cluster
 
@@ -27,7 +28,8 @@ WATCHED = {"growth": "fixed", "first": 1, "pauseSeconds": 3600}
 @pytest.fixture(scope="module")
 def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
     """The stage of all stories."""
-    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
+    pages = ("--metrics-bind-address", "127.0.0.1:0")
+    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX, arguments=pages) as made:
         yield made
 
 
@@ -51,6 +53,7 @@ def test_nothing_moves_at_any_point_before_a_person_says_yes(stage: LightStage) 
     assert not stage.touched()
     assert not stage.marks()
     assert not stage.writes("clusterpolicies")
+    check_voices(stage, "Proposed")
 
     stage.do("rollout", "approve", "asked", "canary")
     stage.wait_held("approval-pending", saying="before the fleet follows the canary")
@@ -60,10 +63,20 @@ def test_nothing_moves_at_any_point_before_a_person_says_yes(stage: LightStage) 
     stage.do("rollout", "approve", "asked", "waves")
     stage.wait_held("approval-pending", saying="before the matrix is promoted")
     assert stage.phases()[-1] == "Waving"
+    check_voices(stage, "Waving")
     assert stage.touched() == set(stage.fleet.nodes)
     assert stage.do("rollout", "promote", "asked").startswith("asked: promotion is approved.")
     stage.wait_phase("Done")
     assert not stage.marks()
+    check_voices(stage, "Done")
+
+
+def check_voices(stage: LightStage, phase: str) -> None:
+    """Commands, `kubectl get`, conditions, the report and the metrics say the same of this moment."""
+    log = stage.controller.log.read_text(encoding="utf-8")
+    found = live.check(stage.plane, stage.run, log, stage.rollout)
+    assert found.columns["PHASE"] == phase
+    assert f'seatrial_rollout_phase{{phase="{phase}"}} 1.0' in found.metrics
 
 
 def test_a_failed_canary_waits_for_a_yes_before_it_is_undone(stage: LightStage) -> None:
