@@ -26,7 +26,7 @@ FILE_P90_MAX: Final = 350
 FILE_MAX: Final = 900
 FUNCTION_P95_MAX: Final = 25
 FUNCTION_MAX: Final = 60
-ENTRIES_MAX: Final = 16
+ENTRIES_MAX: Final = 20
 DECIDE_MAX: Final = 40
 
 

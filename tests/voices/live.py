@@ -85,7 +85,6 @@ def _asked(plane: ControlPlane, run: Run, log: str, name: str) -> Voices:
         conditions={each["type"]: each for each in found["status"]["conditions"]},
         counts=found["status"]["counts"],
         report=document("report", name),
-        report_text=told("report", name)[0],
         metrics=_page(log),
     )
 

@@ -7,7 +7,7 @@ same value is filled by the real commands (tests/e2e/test_voices.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,7 +20,6 @@ from seatrial.app.looking import Look
 from seatrial.app.rollout.picking import Rollout
 from seatrial.app.survey import reporting
 from seatrial.cli.show import ending, node_data, standing, why
-from seatrial.cli.show.report.report import lines as report_lines
 from seatrial.cli.show.tree import Ink
 from seatrial.controller.metrics import Metrics
 from seatrial.core.decide import decide
@@ -55,7 +54,6 @@ class Voices:
     counts: Mapping[str, int]
     """`status.counts` of the object."""
     report: Mapping[str, Any]
-    report_text: tuple[str, ...]
     metrics: str
 
 
@@ -84,7 +82,6 @@ def voices_of(found: Look) -> Voices:
         conditions={each["type"]: each for each in status["conditions"]} if is_led else {},
         counts=status["counts"],
         report=document,
-        report_text=tuple(report_lines(document)),
         metrics=metrics_of(found) if is_led else "",
     )
 
@@ -146,8 +143,3 @@ def metrics_of(found: Look) -> str:
     decision = decide(found.sight.seen, found.sight.intent, found.at)
     made.take(Report(at=found.at, sight=found.sight, decision=decision))
     return made.page().decode()
-
-
-def numbered(lines: tuple[str, ...]) -> Iterator[str]:
-    """Lines with their numbers, for whoever reads a failure."""
-    yield from (f"{number:3} {line}" for number, line in enumerate(lines, 1))
