@@ -40,7 +40,7 @@ from docs import (
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.adapters.files.facts import schema as facts_schema
-from seatrial.app import outcome
+from seatrial.app import headline, outcome
 from seatrial.cli import commands as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.parsing.parser import IN_DETAIL, Parser
@@ -337,7 +337,7 @@ def exit_codes() -> str:
         + "`-o json` it is `headline`. The first row that is true counts.\n\n"
         + _table(
             ("Word", "Meaning", "Exit code"),
-            [(f"`{word.value}`", meaning, outcome.WORD_EXITS[word]) for word, meaning in outcome.WORD_MEANS.items()],
+            [(f"`{word.value}`", meaning, headline.WORD_EXITS[word]) for word, meaning in headline.WORD_MEANS.items()],
         )
     )
 

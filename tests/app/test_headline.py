@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.adapters.kube.reading.leader import Leader
 from seatrial.app import looking
-from seatrial.app.outcome import CONTROLLERS, LEASES, WORD_EXITS, WORD_MEANS, Word, headline_of
+from seatrial.app.headline import CONTROLLERS, LEASES, WORD_EXITS, WORD_MEANS, Word, headline_of
 from seatrial.cli.show import ending
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase

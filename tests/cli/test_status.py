@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.app import looking, waits
-from seatrial.app.outcome import LEASES
+from seatrial.app.headline import LEASES
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, status
 from seatrial.core.model.intent import Intent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.core.holds import HoldCode
+from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes
 from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
@@ -51,4 +52,8 @@ def test_every_reason_has_one_place_and_one_of_a_later_release_comes_last() -> N
     ],
 )
 def test_nodes_that_queue_behind_one_that_failed_are_stuck(codes: tuple[str, ...], is_stuck: bool) -> None:
-    assert causes.is_stuck(codes) is is_stuck
+    assert causes.is_stuck([Told(code=code, why="", next_step="") for code in codes]) is is_stuck
+
+
+def test_a_node_that_is_retried_automatically_is_not_stuck() -> None:
+    assert not causes.is_stuck([Told(code="failed", why="", next_step="", until=1000.0)])

@@ -28,6 +28,7 @@ def a_record(phase: RolloutPhase | None = None, state: str = "waiting", **fields
             counts=tuple(counts.items()),
             holds=tuple(holds.items()),
             failed=fields.pop("failed", ""),
+            total=fields.pop("total", 0),
             waiting=fields.pop("waiting", ()),
         ),
         campaign=CampaignRecord(phase=phase, **fields) if phase is not None else None,
@@ -193,7 +194,7 @@ def test_a_rollout_that_is_done_with_failed_nodes_is_not_ready() -> None:
 
 
 def test_a_rollout_without_a_canary_that_has_only_failed_nodes_left_is_not_under_way() -> None:
-    record = a_record(failed="1 (n3)", holds={"failed": 1}, waiting=(CRASHED,))
+    record = a_record(failed="1 (n3)", holds={"failed": 1}, waiting=(CRASHED,), total=1)
     assert {"Ready": ("False", "NodesFailed"), "Stalled": ("True", "NodesFailed")}.items() <= told(record).items()
     assert (kstatus(record), why_of(record)) == ("Failed", "its driver keeps crashing")
 
@@ -201,7 +202,8 @@ def test_a_rollout_without_a_canary_that_has_only_failed_nodes_left_is_not_under
 def test_a_failed_node_that_is_tried_again_on_its_own_keeps_its_rollout_under_way() -> None:
     again = replace(CRASHED, until=1000.0)
     assert kstatus(a_record(failed="1 (n3)", holds={"failed": 1}, waiting=(again,))) == "InProgress"
-    others = a_record(failed="1 (n3)", holds={"failed": 1, "jobs-running": 1}, waiting=(CRASHED,))
+    jobs = Waiting(code="jobs-running", why="jobs run", next_step="", nodes=("n4",), count=1)
+    others = a_record(failed="1 (n3)", holds={"failed": 1, "jobs-running": 1}, waiting=(CRASHED, jobs))
     assert kstatus(others) == "InProgress"
 
 
@@ -265,9 +267,9 @@ def plain(done: int, total: int = 4, **holds: int) -> RolloutRecord:
     """A rollout without a canary in which nobody is at work."""
     counts = tuple({"upgrade-done": done, "upgrade-failed": holds.get("failed", 0)}.items())
     reasons = tuple((code.replace("_", "-"), count) for code, count in holds.items())
-    return RolloutRecord(
-        name="spring", summary=Summary(state="waiting", counts=counts, holds=reasons, done=done, total=total)
-    )
+    waiting = tuple(Waiting(code=code, why="it waits", next_step="", count=count) for code, count in reasons)
+    summary = Summary(state="waiting", counts=counts, holds=reasons, waiting=waiting, done=done, total=total)
+    return RolloutRecord(name="spring", summary=summary)
 
 
 def test_a_rollout_without_a_canary_has_ended_where_the_rest_of_its_nodes_failed() -> None:

@@ -18,6 +18,7 @@ MAKERS = {"hold", "wait", "act", "Lack"}
 ELSEWHERE = {
     ("core/campaign/step.py", HoldCode.WAVE_AT_WORK),
     ("core/campaign/stragglers.py", HoldCode.WAVE_BLOCKED),
+    ("core/deciding/turns.py", HoldCode.DRIVER_NOT_READY),
     ("core/movers/publishing/__init__.py", HoldCode.WRITTEN_BY_ANOTHER),
     ("core/movers/publishing/__init__.py", HoldCode.TAKEN_OVER),
     ("core/movers/publishing/__init__.py", HoldCode.PUBLISH_PENDING),

@@ -146,7 +146,9 @@ def test_a_leaked_driver_that_never_starts_fails_its_node_and_counts(fate: Fate)
     assert "1 node failed in the waves" in world.rollout.campaign.rejected
 
 
-def test_the_wave_goes_on_without_it_where_one_may_fail() -> None:
+def test_the_wave_goes_on_without_it_where_one_may_fail_and_the_promotion_waits_for_a_person() -> None:
     world = played(Fate(driver_fails_on=NEW.version), failed_max=1)
     assert world.rollout.campaign is not None
-    assert world.rollout.campaign.phase is RolloutPhase.DONE
+    assert world.rollout.campaign.phase is RolloutPhase.PROMOTING
+    assert world.rollout.summary is not None
+    assert [each.code for each in world.rollout.summary.told] == ["nodes-failed"]

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
-from seatrial.app.outcome import CONTROLLERS
+from seatrial.app.headline import CONTROLLERS
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, a_policy, light_stage
 from tests.voices import live

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
-from seatrial.app.outcome import Headline, Outcome, headline_of, outcome_of
+from seatrial.app.headline import Headline, headline_of
+from seatrial.app.outcome import Outcome, outcome_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook

@@ -28,6 +28,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text import spans
 from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words import causes, explain
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.reading.leader import Leader
@@ -208,7 +209,8 @@ def worked_out_of(waits: Waits, decision: Decision, *held: Hold) -> tuple[Told, 
     """
     stop = summary.told_of([decision.stop]) if decision.stop is not None else ()
     lost = next((each for each in waits.rollout if each.code == HoldCode.LEADERLESS), None)
-    rest = (each for each in waits.rollout if each is not lost)
+    whole = (each for each in waits.nodes if each.code in NEEDS_SOMEBODY)
+    rest = (*(each for each in waits.rollout if each is not lost), *whole)
     told = summary.told_of(held, blocker_of((*rest, *stop)))
     return tuple(inherited(each, lost) for each in told)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from seatrial.app import picture as rollout_picture
 from seatrial.app import waits
-from seatrial.app.outcome import Word, done_of, headline_of, left_behind, reduced
+from seatrial.app.headline import Word, headline_of, reduced
+from seatrial.app.outcome import done_of, left_behind
 from seatrial.cli.show import ending, frontier
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns, wrapped
@@ -23,8 +24,8 @@ from seatrial.core.text.moments import moment
 from seatrial.core.text.names import a_few, number_of
 
 if TYPE_CHECKING:
+    from seatrial.app.headline import Headline
     from seatrial.app.looking import Look
-    from seatrial.app.outcome import Headline
     from seatrial.app.waits import Waits
     from seatrial.cli.show.tree import Ink
     from seatrial.core.model.instants import Instant

@@ -34,6 +34,7 @@ from seatrial.core.node.writing import retry_at
 from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
 from seatrial.core.words import causes, explain
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
@@ -184,7 +185,9 @@ def waiting_of(holds: Iterable[Hold], blocker: Told | None = None, *, is_timed: 
     for held in holds:
         by_code[held.code].append(held)
     ranked = sorted(by_code, key=causes.place)
-    waiting = (_waiting(by_code[code], is_timed=is_timed) for code in ranked if code not in MOMENTS)
+    waiting = [_waiting(by_code[code], is_timed=is_timed) for code in ranked if code not in MOMENTS]
+    # What one node waits for may hold up the whole rollout; it then stands first.
+    blocker = blocker or next((each for each in waiting[:1] if each.code in NEEDS_SOMEBODY), None)
     return tuple(_cut(each, blocker, WORDS_MAX) for each in waiting)
 
 

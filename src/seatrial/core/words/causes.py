@@ -11,10 +11,11 @@ Law of this file: an order, and nothing else; every code has its place. Tests: t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from seatrial.core.holds import HoldCode
+from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 IN_THE_WAY: Final = frozenset(
@@ -115,10 +116,15 @@ def is_obstacle(code: str) -> bool:
     return place(code)[0] <= 1
 
 
-def is_stuck(codes: Collection[str]) -> bool:
-    """Whether a node has failed, or something is in its way, and all others are done or queue behind it."""
-    in_front = {code for code in codes if code not in QUEUEING}
-    return bool(in_front) and all(code == HoldCode.FAILED or code in IN_THE_WAY for code in in_front)
+def is_stuck(waits: Iterable[Told]) -> bool:
+    """Whether a node has failed for good, or something is in its way, and all others are done or queue behind it."""
+    in_front = [each for each in waits if each.code not in QUEUEING]
+    return bool(in_front) and all(_is_final(each) or each.code in IN_THE_WAY for each in in_front)
+
+
+def _is_final(told: Told) -> bool:
+    """Whether it is a failure that is not retried automatically."""
+    return told.code == HoldCode.FAILED and told.until is None
 
 
 def in_order(codes: Iterable[str]) -> list[str]:

@@ -88,7 +88,7 @@ def _progressing(record: RolloutRecord) -> Condition:
         return Condition(type="Progressing", status=Status.FALSE, reason=_NODES_FAILED, message=told)
     stopping = [code for code in codes if code in _STOPPING]
     reason = _camel((stopping or roots or [_where(record)])[0])
-    is_stuck = record.campaign is None and _where(record) == "waiting" and causes.is_stuck(codes)
+    is_stuck = record.campaign is None and _where(record) == "waiting" and causes.is_stuck(_summary(record).waiting)
     status = Status.FALSE if stopping or is_stuck else Status.TRUE
     return Condition(type="Progressing", status=status, reason=reason, message=_holds_text(record, codes))
 
