@@ -267,7 +267,7 @@ def plain(done: int, total: int = 4, **holds: int) -> RolloutRecord:
     """A rollout without a canary in which nobody is at work."""
     counts = tuple({"upgrade-done": done, "upgrade-failed": holds.get("failed", 0)}.items())
     reasons = tuple((code.replace("_", "-"), count) for code, count in holds.items())
-    waiting = tuple(Waiting(code=code, why="it waits", next_step="", count=count) for code, count in reasons)
+    waiting = tuple(Waiting(code=code, why="it waits", next_step="", nodes=(), count=count) for code, count in reasons)
     summary = Summary(state="waiting", counts=counts, holds=reasons, waiting=waiting, done=done, total=total)
     return RolloutRecord(name="spring", summary=summary)
 

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold
-from seatrial.core.model.seen.rollouts import Waiting
+from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
@@ -39,10 +39,10 @@ def writes() -> tuple[int, float]:
 def test_telling_which_nodes_wait_adds_few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     told, seconds = writes()
 
-    def nobody(_: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
+    def no_node(_: Iterable[Hold], _blocker: Told | None = None, *, is_timed: bool = True) -> tuple[Waiting, ...]:
         return ()
 
-    monkeypatch.setattr(summary, "waiting_of", nobody)
+    monkeypatch.setattr(summary, "waiting_of", no_node)
     untold, _ = writes()
     assert untold > 20
     assert told <= untold * 1.1, (told, untold, seconds)

@@ -15,7 +15,6 @@ from typing import Any, Final
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.voices.comparing import contradictions
-from tests.voices.expected import unexpected
 from tests.voices.said import Claim
 from tests.voices.voices import Voices
 
@@ -33,7 +32,7 @@ def check(plane: ControlPlane, run: Run, log: str, name: str) -> Voices:
 
     def agrees() -> bool:
         found.append(voices_of(plane, run, log, name))
-        return not unexpected(contradictions(found[-1], without=MOVING))
+        return not contradictions(found[-1], without=MOVING)
 
     waiting.wait_for(
         agrees,

@@ -103,7 +103,9 @@ def _state(text: str) -> str:
 
 # ── the lines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_PHASE = re.compile(r"^(?:(Paused) in )?([A-Z][a-z]+) for (?:\d+ \w+ ?)+(?:, (.+?) left \((.+)\))?$")
+_PHASE = re.compile(
+    r"^(?:(Paused) in )?([A-Z][a-z]+) for (?:\d+ \w+ ?)+(?:, (?:(.+?) left|time left unknown) \((.+)\))?$"
+)
 _NODE = re.compile(
     r"[✔✖▶◌] (\S+) (would be )?([\w-]+|not begun), (runs (\S+?)|no driver|driver (\S+) is not Ready)(?:,|$)"
 )
@@ -145,7 +147,8 @@ def _headline(voice: str, line: str, *, is_over: bool) -> Iterator[Said]:
     word = next((each for each in ("NO CONTROLLER", "NEEDS YOU", "STUCK", "OK") if line.startswith(f"{each}  ")), None)
     if word is None:
         return
-    yield _of(voice, Claim.LEADS, word != "NO CONTROLLER", line)
+    if not is_over:
+        yield _of(voice, Claim.LEADS, word != "NO CONTROLLER", line)
     if is_over and "left out" not in line:
         yield _of(voice, Claim.GREEN, word == "OK", line)
     elif not is_over and (word == "OK" or (word == "NEEDS YOU" and "continue" not in line)):
@@ -197,7 +200,7 @@ def _tree(voice: str, page: Sequence[str]) -> Iterator[Said]:
     phase = next((found for line in page if (found := _PHASE.match(line))), None)
     if phase is not None:
         yield _of(voice, Claim.PHASE, phase[1] or phase[2], phase[0])
-        if phase[3] and phase[3] != "unknown":
+        if phase[3]:
             yield _of(voice, Claim.PERSON, value=False, words=phase[0])
             yield _of(voice, Claim.LEFT, phase[3], phase[0])
             yield _of(voice, Claim.LEFT_KNOWN, value=True, words=phase[0])

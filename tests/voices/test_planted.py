@@ -13,7 +13,6 @@ import pytest
 
 from tests.voices import scenes
 from tests.voices.comparing import contradictions
-from tests.voices.expected import unexpected
 from tests.voices.voices import Voices, voices_of
 
 Plant: TypeAlias = Callable[[Voices], Voices]
@@ -28,7 +27,7 @@ def moment(scene: str, phase: str) -> Voices:
     """The last moment of a story in a phase, in which all voices agree."""
     found = [voices_of(each.look) for each in scenes.of_story(scene, scenes.STORIES[scene])]
     voices = [each for each in found if each.columns and each.columns["PHASE"] == phase][-1]
-    assert unexpected(contradictions(voices)) == []
+    assert contradictions(voices) == []
     return voices
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from tests.voices import scenes
 from tests.voices.comparing import contradictions, said
-from tests.voices.expected import EXPECTED, Expected, unexpected
 from tests.voices.said import Claim
 from tests.voices.scenes import Moment
 from tests.voices.voices import voices_of
@@ -25,16 +24,8 @@ SCENES = dict(scenes.scenarios())
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_no_two_voices_contradict_each_other(scene: str) -> None:
-    found = [
-        f"{moment}: {each}" for moment in SCENES[scene]() for each in unexpected(contradictions(voices_of(moment.look)))
-    ]
+    found = [f"{moment}: {each}" for moment in SCENES[scene]() for each in contradictions(voices_of(moment.look))]
     assert not found, "\n" + "\n".join(found)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=lambda each: each.mended_by)
-def test_a_contradiction_that_is_mended_is_expected_no_longer(expected: Expected) -> None:
-    found = (each for moment in SCENES[expected.scene]() for each in contradictions(voices_of(moment.look)))
-    assert any(expected.fits(each) for each in found), f"take it out of expected.py: {expected.mended_by}"
 
 
 def told(scene: Callable[[], Iterator[Moment]]) -> dict[Claim, set[str]]:

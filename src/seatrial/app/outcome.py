@@ -13,6 +13,8 @@ Tests: tests/app/test_outcome.py
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +23,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node.progress import Progress
+from seatrial.core.node.progress import Progress, for_people
 from seatrial.core.words import causes
 from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
@@ -102,12 +104,20 @@ def is_over(found: Look) -> bool:
     return is_settled and {each.code for each in (*waiting.rollout, *waiting.nodes)} <= _LEFT
 
 
+def standings_of(sight: Sight) -> Mapping[Progress, tuple[str, ...]]:
+    """The nodes by how they stand, in order of name."""
+    mover, nodes = mover_seen(sight.seen, sight.intent), sight.seen.nodes
+    found: dict[Progress, list[str]] = defaultdict(list)
+    for how, names in mover.standings(nodes, mover.target(sight.intent)).items():
+        for name in names:
+            found[for_people(how, nodes[name].facts)].append(name)
+    return {how: tuple(sorted(names)) for how, names in found.items()}
+
+
 def left_behind(sight: Sight) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The nodes that failed, and those that people left out."""
-    mover = mover_seen(sight.seen, sight.intent)
-    found = mover.standings(sight.seen.nodes, mover.target(sight.intent))
-    failed, skipped = (tuple(sorted(found.get(each, ()))) for each in (Progress.FAILED, Progress.SKIPPED))
-    return failed, skipped
+    found = standings_of(sight)
+    return found.get(Progress.FAILED, ()), found.get(Progress.SKIPPED, ())
 
 
 def _is_held(sight: Sight, waiting: Waits) -> bool:

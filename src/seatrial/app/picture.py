@@ -25,7 +25,7 @@ from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.movers import returning
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Progress
+from seatrial.core.node.progress import Progress, for_people
 from seatrial.core.text.moments import moment
 from seatrial.core.words import causes
 
@@ -78,6 +78,8 @@ class Picture:
     """Why it waits, the root cause first: the rollout as a whole, and nodes that something is in the way of."""
     to_go_back: tuple[str, ...] | None
     """On the way back, the nodes that are not back yet; None on the way there."""
+    not_coming_back: tuple[str, ...]
+    """On the way back, the nodes that a person has left out, and that stay as they are."""
     as_of: str
     """How old that is, and by whose word."""
     is_stale: bool
@@ -124,7 +126,8 @@ def picture_of(found: Look) -> Picture | None:
     campaign = found.sight.intent.campaign
     record = seen.rollout.campaign or CampaignRecord(entered_at=found.at)
     view = view_of(seen, intent, campaign, record, found.at)
-    standing = {name: view.progress(name) for name in seen.nodes}
+    is_back = record.phase in _BACK and not campaign.by_hand
+    standing = {name: for_people(view.progress(name), node.facts) for name, node in seen.nodes.items()}
     lines = {
         name: _line(node, standing[name], waits.of_node(waiting, name)) for name, node in sorted(seen.nodes.items())
     }
@@ -149,7 +152,8 @@ def picture_of(found: Look) -> Picture | None:
         wave_sizes=sizes,
         wave_done=done,
         told=_told(waiting),
-        to_go_back=tuple(sorted(returning.away(view))) if record.phase in _BACK and not campaign.by_hand else None,
+        to_go_back=tuple(sorted(returning.away(view))) if is_back else None,
+        not_coming_back=returning.taken_out(view) if is_back else (),
         as_of=waits.as_of(found, waiting),
         is_stale=waits.is_stale(found, waiting),
         written_at=waiting.written_at,

@@ -195,7 +195,10 @@ def queued_of(waits: Waits, told: Iterable[Told], name: str) -> Waiting | None:
 
     Worked out here, such a node may start; the words for its turn are those of any other node.
     """
-    is_seen = blocker_of(waits.rollout) is None or any(each.code not in causes.QUEUEING for each in told)
+    written = {each.code for each in waits.nodes if each.code != HoldCode.NOT_ITS_TURN and _may_be_of(each, name)}
+    is_seen = blocker_of(waits.rollout) is None or any(
+        each.code not in causes.QUEUEING or each.code in written for each in told
+    )
     if is_seen or not waits.has_nodes_written:
         return None
     group = next((each for each in waits.nodes if each.code == HoldCode.NOT_ITS_TURN), None)

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
-from seatrial.app.outcome import MEANS, is_over, outcome_of
+from seatrial.app.outcome import MEANS, is_over, outcome_of, standings_of
 from seatrial.app.picture import Picture, picture_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.deciding import summary
@@ -157,8 +157,7 @@ def document(found: Look, rollout: Rollout, *, is_held: bool = False, told: Told
 
 def _tally(found: Look, sight: Sight) -> accounts.Tally:
     """How many came along: as it was written at its end where nodes have moved on since, else as they are now."""
-    mover = mover_seen(sight.seen, sight.intent)
-    stand = mover.standings(sight.seen.nodes, mover.target(sight.intent))
+    stand = standings_of(sight)
     done, failed, skipped = (len(stand.get(each, ())) for each in (Progress.DONE, Progress.FAILED, Progress.SKIPPED))
     written = sight.seen.rollout.summary
     if _has_moved_on(found, sight, done) and written is not None:
@@ -219,8 +218,7 @@ def _evictions(sight: Sight, told: Told | None) -> int | None:
 
 
 def _nodes(found: Look, sight: Sight, picture: Picture | None, tally: accounts.Tally) -> dict[str, Any]:
-    mover = mover_seen(sight.seen, sight.intent)
-    stand = mover.standings(sight.seen.nodes, mover.target(sight.intent))
+    stand = standings_of(sight)
     if _has_moved_on(found, sight, len(stand.get(Progress.DONE, ()))):
         known = {"total": tally.total, "done": tally.done, "failed": tally.failed, "skipped": None}
         return known | {"moving": None, "away": None, "failedNodes": [], "skippedNodes": [], "hasMovedOn": True}

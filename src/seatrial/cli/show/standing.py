@@ -6,7 +6,7 @@ Law of this file: a look in, lines or data out. Tests: tests/cli/test_status.py,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app import picture as rollout_picture
@@ -231,6 +231,7 @@ def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width
         yield "Nothing is waiting."
         return
     yield "Waiting:"
+    said: list[Waiting] = []
     for group in groups:
         whom = a_few(group.nodes, named_max or len(group.nodes), count=group.count)
         head, times = f"  {group.code} ({whom})", rollout_tree.times(group, at)
@@ -238,5 +239,16 @@ def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width
         yield ink.paint(head, "bold") + (f", {times}" if times and is_short else "")
         if not is_short:
             yield f"    {times}"
-        for text in (f"{group.why}.", group.next_step):
+        for text in _unsaid(group, said):
             yield from wrapped(text, width, first="    ", then="    ")
+        said.append(group)
+
+
+def _unsaid(group: Waiting, said: Sequence[Waiting]) -> Iterator[str]:
+    """The reason and the next step, without what a group above has in the same words: its blocker is named by code."""
+    why = group.why
+    for above in said:
+        why = why.removesuffix(f": {above.why}")
+    yield f"{why}."
+    if all(group.next_step != above.next_step for above in said):
+        yield group.next_step

@@ -324,8 +324,10 @@ def _going_back(picture: Picture, ink: Ink, told: Collection[str] | None) -> Ite
     """How far the way back is."""
     names = picture.to_go_back or ()
     to = f" to {picture.before}" if picture.before else ""
+    out = picture.not_coming_back
     if not names:
-        yield f"{ink.paint(ink.sign('done'), 'good')} every node is back{to}"
+        but = f", except {a_few(out, NAMED_MAX)}, left out by a person" if out else ""
+        yield f"{ink.paint(ink.sign('done'), 'good')} every node is back{to}{but}"
         return
     many = number_of(len(names), "node")
     yield f"{many} of {picture.total} still to go back{to}: {a_few(names, NAMED_MAX)}"

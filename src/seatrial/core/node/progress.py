@@ -90,6 +90,11 @@ def is_left_out(facts: NodeFacts) -> bool:
     return facts.is_skipped and not facts.skipped_by
 
 
+def for_people(how: Progress, facts: NodeFacts) -> Progress:
+    """The same for people: a node that failed, and that a person has left out since, counts as left out."""
+    return Progress.SKIPPED if how is Progress.FAILED and is_left_out(facts) else how
+
+
 def is_label_left_over(facts: NodeFacts, rollout: str, others: Iterable[str]) -> bool:
     """Whether the skip label is that of an earlier rollout: another one has the turn, so nothing would take it off."""
     return facts.is_skipped and facts.skipped_by not in ("", rollout, *others)
