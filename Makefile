@@ -12,7 +12,7 @@ marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py' | sort -r)
 # A machine that tells Python to keep no bytecode has every one of our processes compile a thousand modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: gpu-hours facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture hostile soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants mutants-by-hand
+.PHONY: gpu-hours facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings torture hostile night soak upgrade kubernetes-oldest stories browser looks test-pythons audit-dependencies mutants mutants-by-hand
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,6 +82,9 @@ torture: $(READY) ## break campaigns on the real control plane by 200 seeds, 2 t
 
 hostile: $(READY) ## write objects that mean harm to the real API server while campaigns run, for ten minutes and more (SEEDS=a..b)
 	@$(RUN)/python -m bench.hostile $(or $(SEEDS),0..4)
+
+night: $(READY) ## ask the questions of a night shift, with faults by seeds on a real control plane; answers and truth are kept in bench/results/night (SEEDS=a..b)
+	@$(RUN)/python -m bench.night $(or $(SEEDS),1..3)
 
 soak: $(READY) ## roll out over 200 nodes for two hours, back to back: memory, open files and tasks of the controller stay flat (SOAK_MINUTES=n)
 	@$(RUN)/python -m bench.soak --minutes $(or $(SOAK_MINUTES),120)
