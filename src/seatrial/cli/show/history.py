@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.holds import HoldCode
 from seatrial.core.text import foreign, spans
 from seatrial.core.words import accounts
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
-DELETING, SAID = "deleting", "–"
+DELETING, SAID, WAITS = "deleting", "–", "waits"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +99,18 @@ def _rows(rollouts: Iterable[Rollout], *, is_held: bool) -> Iterable[tuple[str, 
             for word in each.spec.get("said") or ()
         ]
         # Whoever said something in the second in which a phase began said it before: the phase follows.
-        yield from sorted((*said, *_turns(each)), key=lambda row: row[0])
+        yield from sorted((*said, *_turns(each), *_outstanding(each)), key=lambda row: row[0])
+
+
+def _outstanding(each: Rollout) -> Iterable[tuple[str, ...]]:
+    """One row for an approval that was asked for and not given."""
+    given = (each.spec.get("approvals") or {}).get("approved") or ()
+    for wait in each.status.get("waits") or ():
+        step = str(wait.get("next", ""))
+        is_given = any(f" {point}`" in step for point in given)  # and no controller has seen it yet
+        if wait.get("code") == HoldCode.APPROVAL_PENDING and not is_given and not each.is_ended:
+            since = str(wait.get("since") or each.since)
+            yield _when(since), each.name, each.target, WAITS, "", f"{wait.get('why', '')}. {step}"
 
 
 def _turns(each: Rollout) -> Iterable[tuple[str, ...]]:
