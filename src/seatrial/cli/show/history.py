@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.holds import HoldCode
 from seatrial.core.text import foreign, spans
 from seatrial.core.words import accounts
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EXITS: tuple[ExitCode, ...] = ()
 DELETING, SAID, WAITS = "deleting", "–", "waits"
+ASKS: Final = re.compile(r"`seatrial rollout (?:approve \S+ (\w+)|promote \S+)`")
+"""The command by which a person approves what a rollout waits for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,8 +109,9 @@ def _outstanding(each: Rollout) -> Iterable[tuple[str, ...]]:
     given = (each.spec.get("approvals") or {}).get("approved") or ()
     for wait in each.status.get("waits") or ():
         step = str(wait.get("next", ""))
-        is_given = any(f" {point}`" in step for point in given)  # and no controller has seen it yet
-        if wait.get("code") == HoldCode.APPROVAL_PENDING and not is_given and not each.is_ended:
+        asked = ASKS.search(step)
+        # What has been given since waits for the controller alone.
+        if asked is not None and (asked[1] or "promotion") not in given and not each.is_ended:
             since = str(wait.get("since") or each.since)
             yield _when(since), each.name, each.target, WAITS, "", f"{wait.get('why', '')}. {step}"
 
