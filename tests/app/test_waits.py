@@ -135,6 +135,24 @@ def test_an_old_status_says_whether_anybody_vouches_for_it(age: float, leader: L
     assert waits.is_stale(found, waiting) == ("out of date" in says)
 
 
+def test_a_young_status_says_that_no_controller_has_been_in_charge_since() -> None:
+    found = a_rollout(age=74, leader=Leader(heard_at=NOW - 100, holder="one"))
+    said = "1 min 14 s ago, by the controller; no controller has been in charge since, so this may be out of date"
+    assert answer(found, "n1")[-1] == f"Said      {said}"
+
+
+def test_no_deadline_is_given_while_no_controller_is_in_charge(show: Show) -> None:
+    told = Told(code="gates-running", why="nccl runs", next_step="Wait.", since=NOW - 60, until=NOW + 60)
+    node = Waiting(code="driver-starting", why="it starts", next_step="Wait.", until=NOW + 9, nodes=("n2",), count=1)
+    summary = Summary(state="progressing", holds=(("gates-running", 1),), told=(told,), waiting=(node,))
+    fleet = (builders.a_done_node("n1"), builders.a_node("n2", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True))
+    led = a_campaign(RolloutPhase.GATING, nodes=fleet, summary=summary)
+    for leader, has_deadline in ((None, True), (Leader(heard_at=NOW - 100, holder="one"), False)):
+        found = replace(led, leader=leader)
+        pages = [show(found)[1], *why.describe_rollout(found), *answer(found, "n2")]
+        assert ("gives up within" in "\n".join(pages)) == has_deadline
+
+
 def test_a_lease_that_is_ahead_of_its_time_is_called_doubtful_and_nothing_is_concluded_from_it(show: Show) -> None:
     found = a_rollout(leader=Leader(heard_at=NOW + 3600, holder="one"))
     text = show(found)[1]
@@ -162,7 +180,8 @@ def test_a_rollout_that_has_ended_is_not_called_old() -> None:
 
 
 def answer(found: looking.Look, name: str) -> list[str]:
-    return why.describe(found, found.nodes[name])[5:]
+    lines = why.describe(found, found.nodes[name])
+    return lines[lines.index("GPU pods  0") + 1 :]
 
 
 def test_the_node_that_the_status_tells_for_gets_its_words() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from seatrial.app.rollout.picking import Rollout
 from seatrial.cli.show import history
 
@@ -91,3 +93,25 @@ def test_a_name_that_nothing_checks_is_explained_below_the_table() -> None:
     assert "alice (claimed) approved waves" in table[-1]
     assert last == "(claimed): it was signed with that name, and no policy of the cluster checks who signs."
     assert "(claimed)" not in "".join(history.drawn([*history.table([spoken], is_held=True)]))
+
+
+@pytest.mark.parametrize(
+    ("code", "point", "step"),
+    [
+        ("approval-pending", "waves", "Approve with `seatrial rollout approve b waves`."),
+        ("nodes-failed", "promotion", "To promote without them: `seatrial rollout promote b`."),
+    ],
+)
+def test_an_approval_that_is_outstanding_is_listed_with_its_command_until_it_is_given(
+    code: str, point: str, step: str
+) -> None:
+    found = a_rollout("b", "2026-03-02T00:00:00Z", ("Waving", "2026-03-02T00:00:31Z", ""))
+    why = "it waits for a person"
+    found.status["waits"] = [
+        {"code": code, "why": why, "next": step, "since": "2026-03-02T00:01:00Z"},
+        {"code": "gates-running", "why": "smoke runs", "next": "Wait."},
+    ]
+    asked = ("2026-03-02T00:01:00Z", "b", "580.105.08", "waits", "", f"{why}. {step}")
+    assert list(history.table([found]))[1:] == [asked]
+    found.spec["approvals"] = {"approved": [point]}
+    assert len(list(history.table([found]))) == 1

@@ -322,6 +322,7 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     write_status(plane, "spring", phase="Canary", canaries=["climb-0"], baseline=baseline)
     rehearsed = run("rollout", "abort", "--dry-run")
     assert rehearsed.code == 0, rehearsed.err
+    assert "It would begin when a controller runs: no controller is in charge (none has ever run" in rehearsed.out
     assert "Nothing was written. Do it with `seatrial rollout abort spring --reason …`." in rehearsed.out
     assert "abort" not in plane.get("gpurollout", "spring")["spec"]
     unasked = run("rollout", "abort", "--reason", "too slow")

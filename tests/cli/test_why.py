@@ -22,6 +22,7 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.marks import NEIGHBOURS
 from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeSeen
 from seatrial.core.model.seen.problems import Problem
+from seatrial.ports import Sight
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
 
@@ -71,6 +72,31 @@ def test_what_the_controller_was_answered_is_passed_on() -> None:
 
 def test_a_cordon_of_somebody_else_is_called_so() -> None:
     assert "Cordoned  by somebody else" in answer(builders.a_well_node("n1", NodePhase.UPGRADE_DONE, is_cordoned=True))
+
+
+NOT_READY = "Problem   NotReady: `kubectl describe node n1` shows why, under Conditions"
+
+
+def test_a_node_that_is_done_and_not_ready_is_not_in_order() -> None:
+    lines = answer(builders.a_done_node("n1", is_ready=False))
+    assert NOT_READY in lines
+    assert lines[-1] == "Answer    n1: its upgrade is done, but the node is NotReady. Bring it back."
+    assert answer(builders.a_done_node("n1"))[-1] == "Answer    it is done; there is nothing to do."
+
+
+@pytest.mark.parametrize("phase", [NodePhase.UPGRADE_REQUIRED, NodePhase.POD_RESTART_REQUIRED])
+def test_a_node_that_is_not_ready_says_so_whatever_else_it_waits_for(phase: NodePhase) -> None:
+    assert NOT_READY in answer(builders.a_node("n1", phase, is_ready=False))
+    assert NOT_READY not in answer(builders.a_node("n1", phase))
+
+
+def test_a_skip_label_is_named_with_its_owner_beside_another_reason() -> None:
+    label = "nvidia.com/gpu-driver-upgrade.skip=true"
+    skipped = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, is_skipped=True)
+    paused = answer(skipped, sight=Sight(seen=builders.a_snapshot(skipped), intent=builders.an_intent(is_paused=True)))
+    assert f"Skipped   by a person ({label})" in paused
+    kept = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, is_skipped=True, skipped_by="spring")
+    assert f"Skipped   by rollout spring, until its turn comes ({label})" in answer(kept)
 
 
 def test_who_is_kept_off_the_node_is_told_with_owner_and_end() -> None:

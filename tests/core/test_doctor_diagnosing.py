@@ -54,6 +54,7 @@ def known(**more: Any) -> tuple[failures.Failure, ...]:
                 one("nothing-offered", {"in": "node", "reason": "gpus-not-offered|slices-missing", "weak": "true"}),
                 one("paused", {"in": "node", "reason": "labels-paused"}),
                 one("silent", {"in": "node", "reason": "kubelet-silent"}),
+                one("not-ready", {"in": "node", "reason": "kubelet-not-ready"}),
                 one("lost", {"in": "node", "reason": "gpus-unhealthy|gpus-fewer"}),
                 one("stuck", {"in": "node", "reason": "holder-stuck"}),
             ]
@@ -184,11 +185,10 @@ def test_gpus_that_nobody_offers_are_seen_though_no_word_was_written() -> None:
         ({"upgrade_state": "pod-restart-required"}, ()),
         ({"without_plugin": True}, ()),
         ({"has_gpu": False}, ()),
-        ({"conditions": (ConditionTold(type="Ready", status="False"),)}, ()),
         ({}, (a_pod("driver", Part.DRIVER, is_well=False),)),
         ({}, (a_pod("plugin", Part.DEVICE_PLUGIN, is_well=False, created_at=NOW - 120),)),
     ],
-    ids=["upgraded", "without a plugin", "without GPUs", "not ready", "driver not up", "starting"],
+    ids=["upgraded", "without a plugin", "without GPUs", "driver not up", "starting"],
 )
 def test_who_is_on_the_way_or_has_none_is_given_its_time(node: dict[str, Any], pods: tuple[PodTold, ...]) -> None:
     assert named(found(nodes=(a_node(**{**BARE, **node}),), pods=pods)) == []
@@ -220,6 +220,29 @@ def test_gpus_that_are_unhealthy_or_fewer_than_most_nodes_have_are_lost() -> Non
     nodes = tuple(a_node(name, product="H100", gpu_count=count) for name, count in counts.items())
     assert named(found(nodes=nodes)) == [("lost", "n3")]
     assert named(found(nodes=nodes[1:])) == []  # one neighbour is no majority
+
+
+@pytest.mark.parametrize("counts", [{"offered": 0}, {"product": "H100", "gpu_count": 7}])
+@pytest.mark.parametrize("pods", [(a_pod("driver", Part.DRIVER, is_well=False),), ()])
+def test_no_gpu_is_lost_where_no_driver_runs(counts: dict[str, Any], pods: tuple[PodTold, ...]) -> None:
+    state = "" if pods else "pod-restart-required"
+    others = tuple(a_node(name, product="H100", gpu_count=8) for name in ("n2", "n3"))
+    assert named(found(nodes=(a_node(upgrade_state=state, **counts), *others), pods=pods)) == []
+    assert named(found(nodes=(a_node(**counts), *others))) == [("lost", "n1")]
+
+
+def test_a_node_that_is_not_ready_is_named_with_its_condition_and_since_when() -> None:
+    down = ConditionTold(type="Ready", status="False", reason="KubeletNotReady", message="no runtime", since=NOW - 90)
+    (case,) = found(nodes=(a_node(**BARE, conditions=(down,)),)).cases
+    assert case.failure.name == "not-ready"
+    assert case.evidence[0].line == "NotReady for 1 min 30 s: no runtime (KubeletNotReady)"
+
+
+def test_a_node_with_a_finding_is_not_given_its_time() -> None:
+    nodes = tuple(a_node(name, upgrade_state="pod-restart-required") for name in ("n1", "n2"))
+    driver = a_pod("driver", Part.DRIVER, is_well=False)
+    diagnosis = found(nodes=nodes, pods=(driver,), events=(an_event("driver"),))
+    assert (named(diagnosis), diagnosis.under_way) == ([("effect", "n1")], ("n2",))
 
 
 def test_a_pod_that_holds_a_claim_and_does_not_leave_is_told_after_a_while() -> None:

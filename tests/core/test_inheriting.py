@@ -159,3 +159,10 @@ def test_without_a_controller_no_node_promises_to_follow_and_what_it_asks_for_st
     assert inherited(promise, lost).next_step == AGAIN
     asked = waiting(RolloutPhase.BAKING, record=BAKED, manual=(Point.WAVES,))
     assert inherited(asked, lost) == asked
+
+
+def test_no_deadline_runs_while_no_controller_is_in_charge() -> None:
+    lost = leading.told("spring", "one", NOW - 100)
+    starting = Told(code="driver-starting", why="its driver starts", next_step="Wait.", until=NOW + 60)
+    assert inherited(starting, lost).until is None
+    assert inherited(starting, None).until == NOW + 60

@@ -73,7 +73,8 @@ def waits_of(found: Look) -> Waits | None:
     if waits is None or lost is None:
         return waits
     nodes = tuple(inherited(each, lost) for each in waits.nodes)
-    return replace(waits, rollout=(lost, *waits.rollout), nodes=nodes, state="waiting")
+    rollout = (replace(each, until=None) for each in waits.rollout)  # only a controller keeps a deadline
+    return replace(waits, rollout=(lost, *rollout), nodes=nodes, state="waiting")
 
 
 def nobody_leads(found: Look) -> Told | None:
@@ -248,14 +249,16 @@ def as_of(found: Look, waits: Waits) -> str:
     said = f"{spans.span(age_seconds)} ago, by the controller"
     if not waits.has_nodes_written:
         said = f"{said}; which nodes wait was computed here, since the controller is an older release"
-    if is_ended(found, waits) or age_seconds < QUIET_SECONDS:
+    if is_ended(found, waits):
+        return said
+    if nobody_leads(found) is not None:
+        return f"{said}; no controller has been in charge since, so this may be out of date"
+    if age_seconds < QUIET_SECONDS:
         return said
     if found.leader is None or found.leader.is_doubtful(found.at):
         why = "its Lease cannot be read" if found.leader is None else "the time in its Lease is ahead of ours"
         return f"{said}; whether it still runs cannot be seen from here ({why})"
-    if found.leader.is_leading(found.at):
-        return f"{said}, which is running and has seen no change since"
-    return f"{said}; no controller has been in charge since, so this may be out of date"
+    return f"{said}, which is running and has seen no change since"
 
 
 def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:

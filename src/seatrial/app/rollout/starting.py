@@ -162,6 +162,14 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     )
 
 
+async def unled(cluster: Cluster, rollout: str) -> Told | None:
+    """That no controller is in charge, so what is asked of a rollout waits; None where that cannot be seen."""
+    from seatrial.adapters.kube.reading.leader import leader_of
+
+    async with cluster.client() as client:
+        return _unled(rollout, await leader_of(client, cluster.lease_namespace), client.now())
+
+
 def _unled(rollout: str, leader: Leader | None, now: Instant) -> Told | None:
     from seatrial.core.deciding import leading
 

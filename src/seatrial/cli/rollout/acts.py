@@ -110,7 +110,8 @@ def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows
 
 def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
     """Say what an undo takes back, and what it writes in Git."""
-    from seatrial.app.rollout import reverting, wishing
+    from seatrial.app.awaiting import finished
+    from seatrial.app.rollout import reverting, starting, wishing
 
     wish = wishing.abort(rollout, args.reason, marks_bad=args.mark_bad)
     if wish.spec is None:
@@ -118,6 +119,9 @@ def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
         return ExitCode.OK
     in_git = reverting.in_git(rollout)
     print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad, in_git=in_git)))
+    unled = finished(starting.unled(cluster_options.cluster_of(args), rollout.name))
+    if unled is not None:
+        print(f"It would begin when a controller runs: {unled.why}. {unled.next_step}")
     print(f"Nothing was written. Do it with `seatrial rollout {quote(args.what)} {quote(rollout.name)} --reason …`.")
     return ExitCode.OK
 

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
-DELETING, SAID = "deleting", "–"
+DELETING, SAID, WAITS = "deleting", "–", "waits"
+ASKS: Final = re.compile(r"`seatrial rollout (?:approve \S+ (\w+)|promote \S+)`")
+"""The command by which a person approves what a rollout waits for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +101,19 @@ def _rows(rollouts: Iterable[Rollout], *, is_held: bool) -> Iterable[tuple[str, 
             for word in each.spec.get("said") or ()
         ]
         # Whoever said something in the second in which a phase began said it before: the phase follows.
-        yield from sorted((*said, *_turns(each)), key=lambda row: row[0])
+        yield from sorted((*said, *_turns(each), *_outstanding(each)), key=lambda row: row[0])
+
+
+def _outstanding(each: Rollout) -> Iterable[tuple[str, ...]]:
+    """One row for an approval that was asked for and not given."""
+    given = (each.spec.get("approvals") or {}).get("approved") or ()
+    for wait in each.status.get("waits") or ():
+        step = str(wait.get("next", ""))
+        asked = ASKS.search(step)
+        # What has been given since waits for the controller alone.
+        if asked is not None and (asked[1] or "promotion") not in given and not each.is_ended:
+            since = str(wait.get("since") or each.since)
+            yield _when(since), each.name, each.target, WAITS, "", f"{wait.get('why', '')}. {step}"
 
 
 def _turns(each: Rollout) -> Iterable[tuple[str, ...]]:

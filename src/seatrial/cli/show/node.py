@@ -215,8 +215,6 @@ def _details(answer: list[str], node: NodeSeen) -> Iterator[str]:
     if facts.dra is not None:
         published = f", publishes {', '.join(facts.published)}" if facts.published else ""
         yield f"DRA       {facts.dra.name} ({'Ready' if facts.dra.is_ready else 'not Ready'}){published}"
-    if facts.is_skipped:
-        yield "Skipped   yes"
     yield from answer[split:]
 
 

@@ -239,6 +239,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         f"State     {_state(found, node)}",
         f"Driver    {facts.driver_standing}{' (Ready)' if is_running else ''}, wanted {wanted}",
         f"Cordoned  {cordon}",
+        *_set_apart(node),
         *_kept_off(found, node),
         *(f"Problem   {_problem(each, found.at)}" for each in facts.problems),
         f"GPU pods  {len(facts.gpu_pods)}",
@@ -259,6 +260,19 @@ def _state(found: Look, node: NodeSeen) -> str:
     if record is not None:
         return f"{record.phase.value} for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}"
     return f"{theirs} (by NVIDIA's controller)" if theirs else "not recorded"
+
+
+def _set_apart(node: NodeSeen) -> Iterator[str]:
+    """What keeps any upgrade off the node, whatever the answer names first."""
+    from seatrial.adapters.kube.shapes import keys
+
+    facts = node.facts
+    if facts.is_skipped:
+        label = keys.NETWORK_SKIP_LABEL if facts.is_network_skipped else keys.SKIP_LABEL
+        by = f"rollout {facts.skipped_by}, until its turn comes" if facts.skipped_by else "a person"
+        yield f"Skipped   by {by} ({label}=true)"
+    if not facts.is_ready and not facts.unreadable:
+        yield f"Problem   NotReady: `kubectl describe node {node.name}` shows why, under Conditions"
 
 
 def _kept_off(found: Look, node: NodeSeen) -> Iterator[str]:
@@ -294,6 +308,8 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     if not any(answer.is_written for answer in answers):
         acts = [action for action in decision.actions if action.subject == name]
         lines += [f"Next      {_next(act, is_led=not unled)}" for act in acts]
+    if not lines and not sight.seen.nodes[name].facts.is_ready:
+        return [f"Answer    {name}: its upgrade is done, but the node is NotReady. Bring it back."]
     if lines:
         lines = [*(f"Answer    {waits.sentence(name, each, found.at)}" for each in unled), *lines]
     if not lines:

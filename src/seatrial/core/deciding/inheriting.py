@@ -55,6 +55,8 @@ def blocker_of(rollout: Iterable[Told]) -> Told | None:
 
 def inherited(told: T, blocker: Told | None) -> T:
     """What a node says, with the blocker of its rollout and the step that ends it, where that keeps the node."""
+    if blocker is not None and blocker.code == HoldCode.LEADERLESS:
+        told = replace(told, until=None)  # only a controller keeps a deadline
     if blocker is None or blocker.code == told.code or not _keeps(blocker.code, told.code):
         return told
     if blocker.code == HoldCode.LEADERLESS:

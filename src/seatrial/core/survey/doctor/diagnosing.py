@@ -69,7 +69,7 @@ class Diagnosis:
     unexplained: tuple[PodTold, ...] = ()
     """Pods of the stack that have not been up for a while, on nodes without a case."""
     under_way: tuple[str, ...] = ()
-    """Nodes that are being upgraded."""
+    """Nodes that are being upgraded, without a case so far."""
 
 
 def diagnose(sight: Sight, failures: Sequence[Failure], node: str = "") -> Diagnosis:
@@ -86,12 +86,13 @@ def diagnose(sight: Sight, failures: Sequence[Failure], node: str = "") -> Diagn
         counts[case.failure.name] += 1
     order = {each.name: number for number, each in enumerate(failures)}
     cases.sort(key=lambda case: (-counts[case.failure.name], order[case.failure.name], case.node))
+    ill = {case.node for case in cases}
     under_way = tuple(each.name for each in sight.nodes if looks.is_upgraded(each) and node in ("", each.name))
     return Diagnosis(
         sight=sight,
         cases=tuple(cases),
-        unexplained=tuple(_unexplained(sight, {case.node for case in cases}, under_way, node)),
-        under_way=under_way,
+        unexplained=tuple(_unexplained(sight, ill, under_way, node)),
+        under_way=tuple(name for name in under_way if name not in ill),
     )
 
 

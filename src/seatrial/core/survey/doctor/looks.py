@@ -1,6 +1,7 @@
 """What nobody wrote down, and a look at the objects shows: as signs of a node, each under a name that patterns use.
 
     kubelet-silent       the node's kubelet has not been heard for a while
+    kubelet-not-ready    it says itself that the node is not Ready
     gpus-not-offered     it has GPUs and a driver that is up, and the kubelet offers none
     slices-missing       the same where a DRA driver offers them
     gpus-unhealthy       its device plugin calls some of its GPUs unhealthy
@@ -23,6 +24,7 @@ from seatrial.core.survey.doctor.objects import NodeTold, PodTold, Sight
 from seatrial.core.survey.doctor.parts import Part
 from seatrial.core.survey.doctor.signs import Sign, Where
 from seatrial.core.survey.sources import Source
+from seatrial.core.text import spans
 from seatrial.core.text.names import number_of
 
 STARTING_SECONDS: Final = 1200.0
@@ -35,9 +37,9 @@ def looked(sight: Sight) -> Iterator[Sign]:
     """Everything that a look shows."""
     for node in sight.nodes:
         if has_gpu(sight, node):
-            yield from _silent(node)
+            yield from _not_ready(sight, node)
             yield from _offered(sight, node)
-            yield from _unhealthy(node)
+            yield from _unhealthy(sight, node)
             yield from _paused(sight, node)
             yield from _mig(node)
     yield from _fewer(sight)
@@ -59,10 +61,15 @@ def has_gpu(sight: Sight, node: NodeTold) -> bool:
     return node.has_gpu or node.capacity > 0 or bool(sight.of_part(node.name, Part.DRIVER))
 
 
-def _silent(node: NodeTold) -> Iterator[Sign]:
+def _not_ready(sight: Sight, node: NodeTold) -> Iterator[Sign]:
     for each in node.conditions:
-        if each.type == "Ready" and each.status == "Unknown":
-            yield _sign(node, "kubelet-silent", each.message or "its kubelet has stopped posting its status")
+        if each.type == "Ready" and each.status != "True":
+            since = f" for {spans.span(max(0.0, sight.at - each.since))}" if each.since is not None else ""
+            why = each.message or each.reason or "no reason is given"
+            reason = "kubelet-not-ready" if each.status == "False" else "kubelet-silent"
+            yield _sign(
+                node, reason, f"NotReady{since}: {why}{f' ({each.reason})' if each.message and each.reason else ''}"
+            )
 
 
 def _is_moving(sight: Sight, node: NodeTold) -> bool:
@@ -97,8 +104,14 @@ def _offered(sight: Sight, node: NodeTold) -> Iterator[Sign]:
     yield _sign(node, "gpus-not-offered", f"it has GPUs and the kubelet offers none: {how}{for_whom}")
 
 
-def _unhealthy(node: NodeTold) -> Iterator[Sign]:
-    if node.capacity > node.offered:
+def _runs_no_driver(sight: Sight, node: NodeTold) -> bool:
+    """Whether its GPUs cannot answer, whatever their health, since their driver is not up."""
+    drivers = sight.of_part(node.name, Part.DRIVER)
+    return any(not pod.is_well for pod in drivers) or (not drivers and is_upgraded(node))
+
+
+def _unhealthy(sight: Sight, node: NodeTold) -> Iterator[Sign]:
+    if node.capacity > node.offered and not _runs_no_driver(sight, node):
         yield _sign(node, "gpus-unhealthy", f"{node.offered} of {node.capacity} GPUs are healthy, says its plugin")
 
 
@@ -110,7 +123,7 @@ def _fewer(sight: Sight) -> Iterator[Sign]:
     for product, found in counts.items():
         (usual, nodes), *_ = Counter(count for _, count in found).most_common(1)
         for node, count in found:
-            if count < usual and nodes >= 2:  # one neighbour is no majority
+            if count < usual and nodes >= 2 and not _runs_no_driver(sight, node):  # one neighbour is no majority
                 yield _sign(
                     node,
                     "gpus-fewer",
