@@ -76,7 +76,7 @@ def size_of(stream: TextIO) -> os.terminal_size:
 
 
 def width_of(stream: TextIO) -> int:
-    """How wide a page may be on a stream; 0 where nobody reads it on a terminal, and nothing is wrapped."""
+    """How wide a page on this stream may be; 0 where it is no terminal, and nothing is wrapped."""
     if not stream.isatty():
         return 0
     return program.room(stream, size_of(stream).columns - 1)

@@ -4,7 +4,7 @@
     it promises to go on           a stop: whatever the node waits for, nothing follows while the rollout is stopped
     NVIDIA's controller has it     what keeps that controller from moving any node
 
-Law of this file: a node never promises to go on by itself while only somebody's act lets it. Tests:
+Law of this file: no node promises to continue on its own while only a person can end the wait. Tests:
 tests/core/test_inheriting.py
 """
 
@@ -36,7 +36,7 @@ PROMISING: Final = frozenset(
         HoldCode.DRA_PLUGIN_STALE,
     }
 )
-"""Holds of nodes whose next step says that they go on by themselves, which nobody does while the rollout is stopped."""
+"""Holds of nodes whose next step promises to continue on its own, which is untrue while the rollout is stopped."""
 STANDSTILLS: Final = frozenset(
     {HoldCode.LEADERLESS, HoldCode.PROMISE_BROKEN, *(code for code in STOPS if causes.is_obstacle(code))}
 )
@@ -68,7 +68,7 @@ def inherited(told: T, blocker: Told | None) -> T:
 
 
 def _lasts(told: Told) -> bool:
-    """Whether it lasts until somebody acts; what is in the way with an end of its own is passed by without anybody."""
+    """Whether it lasts until a person acts; an obstacle with a deadline of its own ends without one."""
     return told.code in NEEDS_SOMEBODY or (causes.is_obstacle(told.code) and told.until is None)
 
 

@@ -1,8 +1,8 @@
 """Requests of a command that looks once and goes: HTTP/1.1 on the standard library alone, a few connections at most.
 
-Importing aiohttp takes a third of the CPU that a whole look takes; what it is good at (watches, proxies, a hundred
-connections) a single look does not need. Whoever stays, or goes through a proxy, takes pooled.py.
-Law of this file: a watch hears nothing, since a look is over once everything was listed.
+Importing aiohttp takes a third of the CPU of a whole look. A single look needs none of its strengths (watches,
+proxies, a hundred connections); commands that stay, and those behind a proxy, use pooled.py.
+A watch here yields nothing: a look is over once everything is listed.
 Tests: tests/adapters/kube/test_client.py, test_tls.py run over both.
 """
 
@@ -126,7 +126,7 @@ class Received:
         return self._body
 
     async def iter_any(self) -> AsyncIterator[bytes]:
-        """What comes of a watch: nothing, for as long as somebody listens."""
+        """The events of a watch: none, until the caller stops listening."""
         await asyncio.Event().wait()
         yield b""
 

@@ -110,7 +110,7 @@ def _brief() -> type[Connection]:
 
 
 def _pooled() -> type[Connection]:
-    from seatrial.adapters.kube.api.pooled import Pooled  # aiohttp is imported only where somebody stays
+    from seatrial.adapters.kube.api.pooled import Pooled  # imports aiohttp, which a single look does not need
 
     return Pooled
 

@@ -1,7 +1,7 @@
 """The connection to one cluster as one identity: one request in, one open answer out, and every failure one of ours.
 
-What it takes to be let in, and what a failure is called; how bytes travel is pooled.py for whoever stays, and brief.py
-for a command that looks once. Paths and bodies are text here; what they mean is client.py.
+Authentication and the names of failures are here. How bytes travel is in pooled.py for commands that stay, and in
+brief.py for a command that looks once. Paths and bodies are text here; what they mean is client.py.
 Tests: tests/adapters/kube/test_client*.py, test_tls.py.
 """
 

@@ -1,4 +1,4 @@
-"""Requests over a pool of connections that are kept: for whoever stays, watches and writes.
+"""Requests over a pool of kept connections, for commands that stay, watch or write.
 
 Tests: tests/adapters/kube/test_client*.py, test_tls.py.
 """
