@@ -86,7 +86,7 @@ def test_the_terminal_says_what_a_commit_without_an_address_says(tmp_path: Path)
         "It began on 2026-03-01 at 10:00 UTC and reached Done 2 d 1 h later.",
         "gpu-03 passed rdma and smoke-train and was healthy on it for 48.1 hours.",
         f"alice (claimed) approved waves. {CLAIMED_MEANS}",
-        "It kept nodes out of service for 13.4 GPU-hours.",
+        "While nodes were cordoned, their GPUs took no new work for 13.4 GPU-hours.",
     ]
 
 

@@ -74,6 +74,13 @@ def test_a_cordon_of_somebody_else_is_called_so() -> None:
     assert "Cordoned  by somebody else" in answer(builders.a_well_node("n1", NodePhase.UPGRADE_DONE, is_cordoned=True))
 
 
+def test_a_node_that_is_done_and_cordoned_by_a_person_is_not_said_to_need_nothing() -> None:
+    assert answer(builders.a_done_node("n1", is_cordoned=True))[-1] == (
+        "Answer    n1: its upgrade is done, and somebody else keeps it cordoned; "
+        "`kubectl uncordon n1` opens it once that is no longer wanted."
+    )
+
+
 NOT_READY = "Problem   NotReady: `kubectl describe node n1` shows why, under Conditions"
 
 

@@ -33,7 +33,7 @@ from tests.builders import (
     an_old_node,
     an_operator,
 )
-from tests.core.test_explain import SITUATIONS
+from tests.core.test_explain import SITUATIONS, real_hold
 from tests.core.test_summary import written
 
 PROMISE = "on its own"
@@ -159,6 +159,15 @@ def test_without_a_controller_no_node_promises_to_follow_and_what_it_asks_for_st
     assert inherited(promise, lost).next_step == AGAIN
     asked = waiting(RolloutPhase.BAKING, record=BAKED, manual=(Point.WAVES,))
     assert inherited(asked, lost) == asked
+
+
+@pytest.mark.parametrize("code", HoldCode)
+def test_without_a_controller_no_hold_says_what_would_happen_without_a_person(code: HoldCode) -> None:
+    lost, held = leading.told("spring", "one", NOW), real_hold(code)
+    told = Told(code=code, why=explain.why(held), next_step=explain.next_step(held))
+    said = inherited(told, lost).next_step
+    assert said.endswith(AGAIN) or said == told.next_step
+    assert not [word for word in ("automatically", "on its own", "by itself", "continues when") if word in said]
 
 
 def test_no_deadline_runs_while_no_controller_is_in_charge() -> None:

@@ -73,7 +73,7 @@ def waits_of(found: Look) -> Waits | None:
     if waits is None or lost is None:
         return waits
     nodes = tuple(inherited(each, lost) for each in waits.nodes)
-    rollout = (replace(each, until=None) for each in waits.rollout)  # only a controller keeps a deadline
+    rollout = (inherited(each, lost) for each in waits.rollout)
     return replace(waits, rollout=(lost, *rollout), nodes=nodes, state="waiting")
 
 

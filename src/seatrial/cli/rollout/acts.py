@@ -122,7 +122,9 @@ def _undo_nothing(rollout: Rollout, args: argparse.Namespace) -> int:
     unled = finished(starting.unled(cluster_options.cluster_of(args), rollout.name))
     if unled is not None:
         print(f"It would begin when a controller runs: {unled.why}. {unled.next_step}")
-    print(f"Nothing was written. Do it with `seatrial rollout {quote(args.what)} {quote(rollout.name)} --reason …`.")
+    marks = " --mark-bad" if args.mark_bad else ""
+    command = f"seatrial rollout {quote(args.what)} {quote(rollout.name)}{marks}"
+    print(f"Nothing was written. Do it with `{command} --reason …`.")
     return ExitCode.OK
 
 

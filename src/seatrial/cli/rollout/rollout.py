@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_get(commands.add_parser("get", help="list rollouts: target, phase, nodes done, why they wait"))
     _add_describe(commands.add_parser("describe", help="show everything about one rollout"))
     for name, text in (
-        ("pause", "stop where it is"),
+        ("pause", "stop where it is: nodes keep their place and their cordons, nothing is lost"),
         ("resume", "continue after a pause"),
         ("promote", "approve the promotion, once the evidence is complete"),
     ):

@@ -113,6 +113,7 @@ def _tell_faults(found: Look) -> None:
 
 def listed(found: Look, args: argparse.Namespace) -> Page:
     """The nodes that were asked for."""
+    from seatrial.app import waits
     from seatrial.cli.show.pages import Page
 
     holds = node_data.holds_of(found)
@@ -121,6 +122,8 @@ def listed(found: Look, args: argparse.Namespace) -> Page:
     notes = [] if nodes else ["No such nodes; `kubectl get nodes` lists all there are."]
     if any(node.name in holds for node in nodes):
         notes = ["What each waits for was computed here; `seatrial status` shows what the controller says."]
+        if found.sight is not None and waits.nobody_leads(found) is not None:
+            notes = ["No controller is in charge, so nothing moves; `seatrial status` shows which one was last seen."]
     return Page(
         lines=_table(found, nodes, holds, is_wide=args.output == formats.WIDE) if nodes else [],
         data=data,

@@ -6,7 +6,7 @@ Tests: tests/cli/test_node.py, tests/cli/test_why.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.core.text.moments import moment
 
@@ -91,8 +91,11 @@ def holds_of(found: Look) -> dict[str, Told]:
     return told | {name: each for name, each in queued.items() if each is not None}
 
 
+BY_ANOTHER: Final = "somebody else"
+
+
 def cordoned_by(node: NodeSeen) -> str:
     """Who closed a node; nobody is empty."""
     if not node.facts.is_cordoned:
         return ""
-    return "seatrial" if node.record is not None and node.record.is_cordon_ours else "somebody else"
+    return "seatrial" if node.record is not None and node.record.is_cordon_ours else BY_ANOTHER

@@ -4,7 +4,7 @@ The first line is OK, NEEDS YOU, STUCK or NO CONTROLLER, with a short reason and
 
 Exit code 0 when it is done or moving, 12 when it waits for somebody, is paused or nobody is in charge, 10 when it was
 taken back or a gate has failed, 8 when it is over without some of its nodes, 1 when a write of the controller's is
-turned down, 11 when it is open and whether a controller is in charge cannot be read. `rollout get` and
+turned down, 11 when it is open and whether a controller is in charge cannot be read. `rollout get NAME` and
 `rollout start --wait` give the same.
 """
 

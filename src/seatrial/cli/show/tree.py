@@ -301,7 +301,8 @@ def _nodes(picture: Picture, ink: Ink, told: Collection[str] | None) -> Iterator
         yield from _going_back(picture, ink, told)
         return
     total = picture.total
-    counts = [(word, picture.count(standing)) for standing, word in _STANDINGS if picture.count(standing)]
+    names = {**dict(_STANDINGS), **({Progress.MOVING: "half-way"} if picture.is_stale else {})}
+    counts = [(word, picture.count(standing)) for standing, word in names.items() if picture.count(standing)]
     done, moving = picture.count(Progress.DONE), picture.count(Progress.MOVING)
     full = done * BAR // total if total else 0
     half = min(BAR - full, -(-moving * BAR // total)) if total else 0

@@ -162,7 +162,7 @@ def describe_rollout(found: Look) -> list[str]:
     record = picture.record
     lines.append(f"Phase     {record.phase.value} for {spans.span(found.at - record.entered_at)} ({picture.mode})")
     if picture.source:
-        lines.append(f"Source    {picture.source}")
+        lines.append(f"Source    {picture.source}{', as the last controller read it' if picture.is_stale else ''}")
     if record.why:
         lines.append(f"Undone    {record.why}")
     answers = [f"Answer    {waits.sentence(_whom(intent.rollout, each), each, found.at)}" for each in picture.told]
@@ -272,7 +272,7 @@ def _set_apart(node: NodeSeen) -> Iterator[str]:
         by = f"rollout {facts.skipped_by}, until its turn comes" if facts.skipped_by else "a person"
         yield f"Skipped   by {by} ({label}=true)"
     if not facts.is_ready and not facts.unreadable:
-        yield f"Problem   NotReady: `kubectl describe node {node.name}` shows why, under Conditions"
+        yield f"Problem   NotReady: `kubectl describe node {quote(node.name)}` shows why, under Conditions"
 
 
 def _kept_off(found: Look, node: NodeSeen) -> Iterator[str]:
@@ -319,12 +319,16 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
 
 def _done(node: NodeSeen) -> list[str]:
     """What is said of a node that nothing is to be done for; one that has lost GPUs since is not in order."""
+    from seatrial.cli.show import node_data
     from seatrial.core.holds import hold
     from seatrial.core.node.readiness import lacks_since
     from seatrial.core.words import explain
 
     lost = [hold(node.name, lack.code, lack.params) for lack in lacks_since(node)]
     if not lost:
+        if node_data.cordoned_by(node) == node_data.BY_ANOTHER:
+            uncordon = f"`kubectl uncordon {quote(node.name)}` opens it once that is no longer wanted"
+            return [f"Answer    {node.name}: its upgrade is done, and somebody else keeps it cordoned; {uncordon}."]
         return ["Answer    it is done; there is nothing to do."]
     # The rest of a next step is for an upgrade under way: a node that is done accepts no loss.
     steps = ((explain.why(each), explain.next_step(each).partition(". ")[0].rstrip(".")) for each in lost)

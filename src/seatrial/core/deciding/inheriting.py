@@ -10,6 +10,7 @@ tests/core/test_inheriting.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -17,7 +18,7 @@ from typing import Final, TypeVar
 from seatrial.core.deciding.stops import STOPS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.rollouts import Told
-from seatrial.core.words import causes, explain
+from seatrial.core.words import causes
 from seatrial.core.words.somebody import NEEDS_SOMEBODY
 
 PROMISING: Final = frozenset(
@@ -45,6 +46,13 @@ NVIDIAS: Final = frozenset({HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED, HoldCode.
 """Blockers under which NVIDIA's controller moves no node that it has."""
 AGAIN: Final = "It continues once a controller is in charge again."
 
+_SENTENCES: Final = re.compile(r"(?<=\.) +(?=[A-Z])")
+_PROMISE: Final = re.compile(
+    r"automatically|on its own|by itself|^It (?:continues|starts|begins|follows|goes|is (?:resumed|restarted|added))\b"
+    r"|, then continues"
+)
+"""How a sentence begins, or what is in it, that says what a controller will do without a person."""
+
 T = TypeVar("T", bound=Told)
 
 
@@ -55,16 +63,22 @@ def blocker_of(rollout: Iterable[Told]) -> Told | None:
 
 def inherited(told: T, blocker: Told | None) -> T:
     """What a node says, with the blocker of its rollout and the step that ends it, where that keeps the node."""
-    if blocker is not None and blocker.code == HoldCode.LEADERLESS:
-        told = replace(told, until=None)  # only a controller keeps a deadline
-    if blocker is None or blocker.code == told.code or not _keeps(blocker.code, told.code):
+    if blocker is None or blocker.code == told.code:
         return told
     if blocker.code == HoldCode.LEADERLESS:
-        # That no controller is in charge is told beside it; what its last status asks for has still to be done.
-        is_promise = told.next_step == explain.EXPLANATIONS[HoldCode(told.code)].next_step
-        return replace(told, next_step=AGAIN) if is_promise else told
+        # Only a controller keeps deadlines and promises; what people are asked to do has still to be done.
+        return replace(told, next_step=without_promises(told.next_step), until=None)
+    if not _keeps(blocker.code, told.code):
+        return told
     why = f"{told.why}; the rollout waits ({blocker.code}): {blocker.why}"
     return replace(told, why=why, next_step=blocker.next_step)
+
+
+def without_promises(next_step: str) -> str:
+    """A next step without its sentences about what a controller does by itself, and when that begins again."""
+    kept = [each for each in _SENTENCES.split(next_step) if not _PROMISE.search(each)]
+    is_whole = len(kept) == len(_SENTENCES.split(next_step))
+    return next_step if is_whole else " ".join((*kept, AGAIN))
 
 
 def _lasts(told: Told) -> bool:

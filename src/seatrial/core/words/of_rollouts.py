@@ -15,7 +15,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.LEADERLESS: says(
         "no controller is in charge ({how}), so nothing moves",
         "Start it again, or find out why it stopped: `kubectl get pods -A -l app.kubernetes.io/name=seatrial`. Without "
-        "the chart, `seatrial controller --forever` runs one here.",
+        "the chart, `seatrial controller --forever` runs one here; give it the options it had, such as --git-allow.",
     ),
     HoldCode.PAUSED: says(
         "the rollout is paused{reason_text}; every node keeps its place",

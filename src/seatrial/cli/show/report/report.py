@@ -90,7 +90,7 @@ def lines(data: dict[str, Any]) -> Iterator[str]:
     yield from (each for each in data["summary"] if each.rstrip(".") not in data["verdict"])
     cost = data["cost"]["gpuHours"]
     if cost is not None:
-        yield f"It kept nodes out of service for {cost:,.1f} GPU-hours."
+        yield f"While nodes were cordoned, their GPUs took no new work for {cost:,.1f} GPU-hours."
 
 
 def _write_page(path: Path, data: dict[str, Any]) -> None:
