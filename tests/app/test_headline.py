@@ -107,7 +107,7 @@ LINES: dict[str, tuple[looking.Look, str]] = {
     ),
     "something in the way": (
         campaign(RolloutPhase.WAVING, summary=Summary(state="progressing", waiting=(BLOCKED,))),
-        "OK  Waving, 1 of 5 nodes done; eviction-blocked (n3): seatrial why n3",
+        "NEEDS YOU  eviction-blocked (n3), the others continue: seatrial why n3",
     ),
     "on the way back, as a person wanted": (
         campaign(RolloutPhase.REVERTING, record={"why": "a person wanted it"}, abort="a person wanted it"),

@@ -52,8 +52,8 @@ WORD_MEANS: Final = {
     "Nothing moves",
     Word.STUCK: "it failed or was undone, a write is refused, a deadline has passed, or something cannot be read: no "
     "wait ends that",
-    Word.NEEDS_YOU: "a person has to approve, repair or decide something; also where a node failed and the others "
-    "continue",
+    Word.NEEDS_YOU: "a person has to approve, repair or decide something; also where a node failed, or something is in "
+    "its way, and the others continue",
     Word.OK: "it moves, waits on its own, or is done; or there is no rollout",
 }
 """What each means, for people; the first that is true counts."""
@@ -62,7 +62,7 @@ WORD_EXITS: Final = {
     Word.STUCK: "10 undone, or a gate failed; 8 over, and nodes failed; 1 a write is refused, or something cannot be "
     "read; 12 otherwise",
     Word.NEEDS_YOU: "12; 10 where you decide whether it is undone; 8 over, and nodes were left out; 11 where it is not "
-    "known whether a controller leads; 0 where a node failed and the others continue",
+    "known whether a controller leads; 0 where the others continue",
     Word.OK: "0",
 }
 """The exit codes of `status` that go with each."""
@@ -227,8 +227,10 @@ def _well(found: Look, sight: Sight, waiting: Waits) -> Headline:
     blocked = [each for each in waits.together(waiting, name) if each.code in causes.IN_THE_WAY]
     if not blocked:
         return Headline(word=Word.OK, why=where)
-    first = blocked[0]
-    return Headline(word=Word.OK, why=f"{where}; {first.code} ({_named(first)})", command=_why(first.nodes[0]))
+    # A node that is named can be asked about; what the rollout says of it follows from the node.
+    first = next((each for each in blocked if each.nodes != (name,)), blocked[0])
+    why = f"{first.code} ({_named(first)}), the others continue"
+    return Headline(word=Word.NEEDS_YOU, why=why, command=_why(first.nodes[0]))
 
 
 def _named(group: Waiting) -> str:
