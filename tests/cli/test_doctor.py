@@ -55,6 +55,16 @@ def test_nothing_found_says_what_was_looked_at(serve: Serve, capsys: pytest.Capt
     assert "Looked at " in out
 
 
+def test_a_node_in_the_middle_of_an_upgrade_is_named_without_a_word_of_what_takes_care_of_it(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(serve("11-quiet-upgrade-under-way")) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "In the middle of an upgrade, and not judged here: gpu-02 (`seatrial why NODE` says how far it is).\n"
+    )
+
+
 def test_a_document_says_the_same(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*serve(ILL), "-o", "json"]) == ExitCode.FINDINGS
     said: dict[str, Any] = json.loads(capsys.readouterr().out)

@@ -38,7 +38,8 @@ def as_text(found: Diagnosed) -> str:
     for pod in diagnosis.unexplained:
         lines += [*_unexplained(pod), ""]
     if diagnosis.under_way:
-        lines += [f"Being upgraded, and given their time: {a_few(diagnosis.under_way)}.", ""]
+        named = f"{a_few(diagnosis.under_way)} (`seatrial why NODE` says how far it is)"
+        lines += [f"In the middle of an upgrade, and not judged here: {named}.", ""]
     return "\n".join([*lines, *_end(found)])
 
 
