@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -165,6 +166,20 @@ def test_wide_says_where_each_version_was_read(serve: Serve, capsys: pytest.Capt
     assert "Kernel modules: open" in out
     assert "Subscription nvidia-network-operator/nvidia-network-operator follows v25.4, Automatic." in out
     assert "MachineConfigPool worker: not paused, 2 nodes." in out
+
+
+def test_wide_names_every_node_of_a_finding(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = drifted()
+    (node,) = [each for each in cluster["nodes"] if each["metadata"]["name"] == "gpu-2"]
+    for number in range(4, 9):
+        more = copy.deepcopy(node)
+        more["metadata"]["name"] = f"gpu-{number}"
+        cluster["nodes"].append(more)
+    called = serve(cluster, DAY["helm"])
+    main(called)
+    assert "foreign-cordon (6 nodes: gpu-2, gpu-4, gpu-5, gpu-6, gpu-7 and 1 more)" in capsys.readouterr().out
+    main([*called, "-o", "wide"])
+    assert "foreign-cordon (6 nodes: gpu-2, gpu-4, gpu-5, gpu-6, gpu-7, gpu-8)" in capsys.readouterr().out
 
 
 def test_markdown_is_a_page_for_a_ticket(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

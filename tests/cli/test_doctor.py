@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from seatrial.adapters.files.facts import failures as failures_file
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.core.survey.sources import DIAGNOSED, KINDS
-from tests import doctored
+from tests import audited, doctored
 from tests.cli.served import serving
 from tests.core.knowledge import ROOT
 from tests.pages import blocks_of, granted_by, rules_of
@@ -53,6 +54,68 @@ def test_nothing_found_says_what_was_looked_at(serve: Serve, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert f"Nothing found: none of {len(failures_file.known())} known failures." in out
     assert "Looked at " in out
+
+
+def test_a_node_in_the_middle_of_an_upgrade_is_named_without_a_word_of_what_takes_care_of_it(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(serve("11-quiet-upgrade-under-way")) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "In the middle of an upgrade, and not judged here: gpu-02 (`seatrial why NODE` says how far it is).\n"
+    )
+
+
+@contextmanager
+def with_rollouts(tmp_path: Path, *phases: str) -> Iterator[list[str]]:
+    """A well cluster with a rollout in each of these phases, and a Lease that was renewed an hour ago."""
+    quiet = doctored.serves(doctored.recorded(WELL))
+    rollouts = [
+        {"metadata": {"name": f"to-{number}"}, "spec": {"canary": {}}, "status": {"campaign": {"phase": phase}}}
+        for number, phase in enumerate(phases)
+    ]
+    lease = {
+        "metadata": {"name": "seatrial", "namespace": "seatrial"},
+        "spec": {
+            "holderIdentity": "seatrial-0",
+            "renewTime": "2026-10-01T08:30:00.000000Z",
+            "leaseDurationSeconds": 15,
+        },
+    }
+    ours = audited.serves({"gpurollouts.seatrial.dev": rollouts, "leases.coordination.k8s.io": [lease]})
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        is_ours = "seatrial.dev" in request.path or "/leases" in request.path
+        answer = await (ours if is_ours else quiet)(request)
+        answer.headers["Date"] = doctored.NOW
+        return answer
+
+    with serving(reply, tmp_path / "kubeconfig") as called:
+        yield ["doctor", *called]
+
+
+def test_the_page_ends_with_the_open_rollout_and_that_its_controller_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with with_rollouts(tmp_path, "Done", "Waving") as called:
+        assert main(called) == ExitCode.OK
+    assert " ".join(capsys.readouterr().out.splitlines()[-2:]).endswith(
+        "Rollout to-1 is open. No controller is in charge: seatrial-0 was last seen 1 h ago. `seatrial status to-1` "
+        "says what it waits for."
+    )
+
+
+def test_several_open_rollouts_are_named_and_ended_ones_are_no_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with with_rollouts(tmp_path, "Baking", "Waving") as called:
+        main(called)
+    assert "Rollouts to-0, to-1 are open." in capsys.readouterr().out
+    with with_rollouts(tmp_path, "Done") as called:
+        main(called)
+    said = capsys.readouterr().out
+    assert "ollout" not in said
+    assert "No controller" not in said
 
 
 def test_a_document_says_the_same(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

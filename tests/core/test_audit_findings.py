@@ -226,6 +226,22 @@ def test_where_no_stack_is_the_most_common_all_are_named_and_none_is_called_righ
     assert mixed.message.endswith("no stack is the most common.")
 
 
+def done_on(objects: Any, *names: str) -> Any:
+    """The same cluster, where our label says that the upgrade of these nodes is done."""
+    nodes = (replace(each, our_state="upgrade-done" if each.name in names else "") for each in objects.nodes)
+    return replace(objects, nodes=tuple(nodes))
+
+
+def test_a_node_whose_upgrade_is_done_is_not_asked_what_it_waits_for() -> None:
+    half = with_driver(DRIVER, OLD)
+    mixed = next(each for each in found(done_on(half, "gpu-1")) if each.kind is FindingKind.MIXED)
+    assert mixed.next_step.startswith("`seatrial why gpu-2` says what the node waits for; ")
+    mixed = next(each for each in found(done_on(half, "gpu-1", "gpu-2")) if each.kind is FindingKind.MIXED)
+    assert mixed.next_step.startswith("`seatrial node get gpu-1` shows the node; ")
+    old = done_on(with_driver(DRIVER, OLD, OLD), "gpu-2")
+    assert "`seatrial why gpu-3`" in only(old, FindingKind.DRIFT, an_entry(driver=DRIVER)).next_step
+
+
 def test_the_reference_is_a_whole_stack_and_not_a_patchwork_of_majorities() -> None:
     """Two nodes share a stack; three others differ in one part each, so that no part alone decides."""
     objects = with_driver(DRIVER, DRIVER, OLD, OLD, OLD)

@@ -10,6 +10,8 @@ import pytest
 from seatrial.core.compat.matrix import COMPONENTS, Component
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.seen.nodes import Loaded
+from seatrial.core.survey.audit.drafting import draft
+from seatrial.core.survey.audit.findings import FindingKind
 from seatrial.core.survey.audit.images import component_of, digests_of, name_of, tag_of
 from seatrial.core.survey.audit.objects import (
     SYSFS,
@@ -29,12 +31,15 @@ from tests.core.knowledge import facts
 from tests.core.surveyed import (
     DRIVER,
     NOT_SERVED,
+    ON,
     STARTED_AT,
     a_cluster,
     a_node,
     a_pod,
+    an_entry,
     audited,
     forbidden,
+    found,
     pods_of,
     reading,
 )
@@ -264,6 +269,23 @@ def test_an_image_without_a_tag_tells_nothing() -> None:
     assert isinstance(found, NotObservable)
 
 
+def test_the_validator_is_read_and_a_drafted_matrix_leaves_it_to_the_operator() -> None:
+    image = "nvcr.io/nvidia/cloud-native/gpu-operator-validator:v25.3.2"
+    objects = a_cluster(a_node(), pods=(*pods_of("gpu-1"), a_pod("nvidia-operator-validator", image=image)))
+    assert found(objects) == ()
+    assert '    # validator: "v25.3.2" comes with the GPU Operator\n' in draft(audited(objects).observed, ON)
+
+
+@pytest.mark.parametrize("named", [f"@sha256:{'5b' * 32}", ":devel-ubi8"])
+def test_a_validator_whose_image_shows_no_version_is_a_finding_only_where_a_matrix_names_it(named: str) -> None:
+    image = f"nvcr.io/nvidia/cloud-native/gpu-operator-validator{named}"
+    objects = a_cluster(a_node(), pods=(*pods_of("gpu-1"), a_pod("nvidia-operator-validator", image=image)))
+    assert isinstance(reading(objects, Component.VALIDATOR), NotObservable)
+    assert Component.VALIDATOR not in {each.component for each in found(objects)}
+    asked = {each.kind for each in found(objects, an_entry(validator="v25.3.2")) if each.component == "validator"}
+    assert asked == {FindingKind.NOT_OBSERVABLE}
+
+
 def test_feature_discovery_is_known_by_its_image_and_the_gpu_ones_is_not_the_device_plugin() -> None:
     assert component_of("worker", "registry.k8s.io/nfd/node-feature-discovery:v0.18.2") is Component.NFD
     assert component_of("gpu-feature-discovery", "nvcr.io/nvidia/k8s-device-plugin:v0.18.1") is Component.GFD
@@ -272,6 +294,7 @@ def test_feature_discovery_is_known_by_its_image_and_the_gpu_ones_is_not_the_dev
 @pytest.mark.parametrize(
     ("container", "tag", "part", "text"),
     [
+        ("nvidia-operator-validator", "v25.3.2", "validator", "v25.3.2"),
         ("nvidia-fs-ctr", "2.26.6-ubuntu22.04", "gds", "2.26.6-ubuntu22.04"),
         ("nvidia-gdrcopy-ctr", "v2.5.1-ubuntu22.04", "gdrcopy", "v2.5.1-ubuntu22.04"),
         ("mofed-container", "doca3.1.0-25.07-0.9.7.0-0-ubuntu22.04-amd64", "mofed", "doca3.1.0-25.07-0.9.7.0"),

@@ -179,6 +179,9 @@ def test_without_a_controller_that_is_the_first_line_and_a_pause_is_only_request
         assert first_line(stage).startswith("NO CONTROLLER  nothing moves; ")
         assert "was last seen 3 min " in first_line(stage)
         assert stage.run("status").returncode == 12
+        doctor = " ".join(stage.run("doctor", "--no-logs").stdout.split())
+        assert "Rollout unled is open. No controller is in charge: " in doctor
+        assert doctor.endswith("`seatrial status unled` says what it waits for.")
         said = stage.run("rollout", "pause", "unled", "--timeout", "1m")
         assert said.stdout.startswith("unled: pause requested; no controller is in charge (")
         assert said.stdout.endswith("so it takes effect when one runs. `seatrial status unled` shows when it has.\n")

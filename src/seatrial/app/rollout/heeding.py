@@ -72,7 +72,7 @@ async def heeded(
     deadline = time.monotonic() + timeout_seconds
     async with cluster.client() as client:
         leader = await leader_of(client, cluster.lease_namespace)
-        unled = _unled(leader, client.now())
+        unled = unled_by(leader, client.now())
         while not unled and time.monotonic() < deadline and not rollout.is_ended:
             await asyncio.sleep(LOOK_SECONDS)
             rollout = Rollout(raw=await client.get(f"{keys.ROLLOUTS}/{rollout.name}", dict))
@@ -81,7 +81,7 @@ async def heeded(
     return Heeded(rollout=rollout, is_done=False, unled=unled)
 
 
-def _unled(leader: Leader | None, now: float) -> str:
+def unled_by(leader: Leader | None, now: float) -> str:
     """Which controller was seen last; empty where one leads, or where that cannot be known from here."""
     if leader is None or leader.is_leading(now) or leader.is_doubtful(now):
         return ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
+    from seatrial.adapters.kube.api.client import Client
     from seatrial.adapters.kube.surveying.once import OnRead
     from seatrial.adapters.prometheus.places import Place
     from seatrial.app.connecting import Cluster
@@ -48,6 +49,10 @@ class Diagnosed:
     options: DoctorOptions
     known_count: int
     logs_left_out: int = 0
+    rollouts: tuple[str, ...] = ()
+    """Those that have not ended, by name; none where they may not be read, and in a file."""
+    unled: str = ""
+    """That no controller is in charge, and which was seen last; empty where one leads or may lead."""
 
 
 async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | None = None) -> Diagnosed:
@@ -62,6 +67,8 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
     known = failures_file.known(options.failures)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("doctor") as client:
         sight, left_out = await reading.read(client, node=options.node, with_logs=options.with_logs, on_read=on_read)
+        rollouts = await _open_rollouts(client) if cluster.snapshot is None else ()
+        unled = await _unled(client, cluster.lease_namespace) if rollouts else ""
     if options.prometheus is not None:
         told = await xids.read(options.prometheus, sight.node_of.keys(), node_label=options.node_label)
         sight = replace(sight, metrics=told)
@@ -77,4 +84,24 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
         options=options,
         known_count=len(known),
         logs_left_out=left_out,
+        rollouts=rollouts,
+        unled=unled,
     )
+
+
+async def _open_rollouts(client: Client) -> tuple[str, ...]:
+    """The rollouts that have not ended; no diagnosis depends on them, so that they cannot be read is no error."""
+    from seatrial.adapters.kube.api.errors import ClusterError
+    from seatrial.app.rollout import picking
+
+    try:
+        return tuple(each.name for each in await picking.all_of(client) if not each.is_ended)
+    except (picking.RolloutMissing, ClusterError):
+        return ()
+
+
+async def _unled(client: Client, namespace: str) -> str:
+    from seatrial.adapters.kube.reading.leader import leader_of
+    from seatrial.app.rollout.heeding import unled_by
+
+    return unled_by(await leader_of(client, namespace), client.now())

@@ -15,7 +15,7 @@ from seatrial.core.survey.audit.auditing import Row, State
 from seatrial.core.survey.audit.readings import Absent, NotObservable, NotRunning, Seen
 from seatrial.core.survey.audit.settings import told
 from seatrial.core.text.moments import dated, moment
-from seatrial.core.text.names import a_few, number_of
+from seatrial.core.text.names import NAMED_MAX, a_few, number_of
 
 if TYPE_CHECKING:
     from seatrial.app.survey.auditing import Audited
@@ -35,7 +35,7 @@ def as_table(found: Audited, *, is_wide: bool) -> str:
     """A line for each component, then each finding with what to do."""
     lines = [head(found), "", columns(table(found, is_wide=is_wide)), *besides(found)]
     for finding in found.audit.findings:
-        lines += ["", *_block(finding)]
+        lines += ["", *_block(finding, is_wide=is_wide)]
     return "\n".join([*lines, "", end(found)])
 
 
@@ -92,9 +92,10 @@ def besides(found: Audited) -> Iterator[str]:
     )
 
 
-def _block(finding: AuditFinding) -> Iterator[str]:
+def _block(finding: AuditFinding, *, is_wide: bool) -> Iterator[str]:
     about = f" {finding.component.value}" if finding.component is not None else ""
-    yield f"{finding.kind.value}{about}{_nodes(finding)}{since(finding)}"
+    named_max = len(finding.nodes) if is_wide else NAMED_MAX
+    yield f"{finding.kind.value}{about}{_nodes(finding, named_max)}{since(finding)}"
     yield from _wrapped(finding.message, "")
     for each in finding.evidence:
         yield from _wrapped(each, "evidence: ")
@@ -108,8 +109,8 @@ def since(finding: AuditFinding) -> str:
     return f", since {dated(finding.since):%Y-%m-%d %H:%M} UTC"
 
 
-def _nodes(finding: AuditFinding) -> str:
-    return f" ({number_of(len(finding.nodes), 'node')}: {a_few(finding.nodes)})" if finding.nodes else ""
+def _nodes(finding: AuditFinding, named_max: int = NAMED_MAX) -> str:
+    return f" ({number_of(len(finding.nodes), 'node')}: {a_few(finding.nodes, named_max)})" if finding.nodes else ""
 
 
 def _wrapped(text: str, mark: str) -> Iterator[str]:

@@ -38,7 +38,8 @@ def as_text(found: Diagnosed) -> str:
     for pod in diagnosis.unexplained:
         lines += [*_unexplained(pod), ""]
     if diagnosis.under_way:
-        lines += [f"Being upgraded, and given their time: {a_few(diagnosis.under_way)}.", ""]
+        named = f"{a_few(diagnosis.under_way)} (`seatrial why NODE` says how far it is)"
+        lines += [f"In the middle of an upgrade, and not judged here: {named}.", ""]
     return "\n".join([*lines, *_end(found)])
 
 
@@ -87,6 +88,16 @@ def _end(found: Diagnosed) -> Iterator[str]:
     )
     for each in not_looked_at(found):
         yield from _wrapped(each, "not looked at: ", indent="")
+    if found.rollouts:
+        yield from _wrapped(_rollouts(found), "", indent="")
+
+
+def _rollouts(found: Diagnosed) -> str:
+    """Which rollouts are open, whether a controller is in charge, and which command shows what they wait for."""
+    names, unled = found.rollouts, f" No controller is in charge: {found.unled}." if found.unled else ""
+    if len(names) == 1:
+        return f"Rollout {names[0]} is open.{unled} `seatrial status {quote(names[0])}` says what it waits for."
+    return f"Rollouts {a_few(names)} are open.{unled} `seatrial status NAME` says what each waits for."
 
 
 def not_looked_at(found: Diagnosed) -> Iterator[str]:

@@ -76,18 +76,19 @@ class Wanted:
 def drifts(observed: Observed, wanted: Wanted) -> Iterator[AuditFinding]:
     """What differs from what is wanted: a finding for each component and each version that was found instead."""
     meant = {node.name: wanted.of(node) for node in observed.nodes}
+    done = frozenset(node.name for node in observed.nodes if node.is_done)
     for entry in wanted.entries:
         names = {name for name, each in meant.items() if each is entry}
         for part in entry.stack.values:
             if part not in ONCE:
                 readings = [(name, each) for name, each in observed.of(part) if name in names]
-                yield from _drifts(readings, part, entry, wanted.file)
+                yield from _drifts(readings, part, entry, wanted.file, done)
             elif entry is wanted.entry:  # a canary is a node: what a cluster has once is no part of it
-                yield from _drifts([*observed.of(part)], part, entry, wanted.file)
+                yield from _drifts([*observed.of(part)], part, entry, wanted.file, done)
 
 
 def _drifts(
-    readings: Sequence[tuple[str, Reading]], part: Component, entry: Entry, file: str
+    readings: Sequence[tuple[str, Reading]], part: Component, entry: Entry, file: str, done: frozenset[str]
 ) -> Iterator[AuditFinding]:
     key, wanted = entry.key or entry.role.value, entry.stack.values[part]
     others: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -104,12 +105,12 @@ def _drifts(
             message=f"{part.value} is {found}, and {key} says {wanted.text}.",
             evidence=(*dict.fromkeys(evidence_of_all), *((str(wanted.span),) if wanted.span.file else ())),
             nodes=tuple(name for name in names if name),
-            next_step=f"{_look(part, names[0], wanted)}; where the cluster is right, "
+            next_step=f"{_look(part, names, wanted, done)}; where the cluster is right, "
             f"`seatrial matrix set {quote(key)} {part.value} {quote(shown)} {quote(file)}` corrects the matrix.",
         )
 
 
-def _look(part: Component, node: str, wanted: Value) -> str:
+def _look(part: Component, nodes: Sequence[str], wanted: Value, done: frozenset[str]) -> str:
     """Where to look for why it is not what it is meant to be."""
     if part is Component.OPENSHIFT:
         return f"`oc adm upgrade --to {quote(wanted.text)}` is the way there"
@@ -117,8 +118,16 @@ def _look(part: Component, node: str, wanted: Value) -> str:
         search = f"`seatrial facts search {quote(wanted.text)}`"
         return f"{search} says what the other release ships; change it where you deploy it"
     if part is Component.GPU_DRIVER:
-        return f"`seatrial why {quote(node)}` says what the node waits for"
-    return f"`seatrial node get {quote(node)}` shows the node"
+        return _ask(nodes, done)
+    return f"`seatrial node get {quote(nodes[0])}` shows the node"
+
+
+def _ask(nodes: Sequence[str], done: frozenset[str]) -> str:
+    """The command for the first node that may wait for an upgrade; for any node where all of them are done."""
+    waiting = next((name for name in nodes if name not in done), "")
+    if waiting:
+        return f"`seatrial why {quote(waiting)}` says what the node waits for"
+    return f"`seatrial node get {quote(nodes[0])}` shows the node"
 
 
 def _can_be_written(found: str) -> bool:
@@ -212,7 +221,7 @@ def _mixed(
     is_paused = part in PLATFORM and any(pool.is_paused for pool in observed.objects.pools)
     because = " A paused MachineConfigPool explains this." if is_paused else ""
     evidence = [_found(nodes[0].readings[part])[1] for nodes in found.values()]
-    first = min(node.name for node in outliers)
+    names = tuple(sorted(node.name for node in outliers))
     canaries = sorted(f"{node.name} (of {of})" for node in outliers if (of := node.around.node.canary_of))
     among = f" Canaries among them: {a_few(canaries)}." if canaries else ""
     return AuditFinding(
@@ -220,7 +229,7 @@ def _mixed(
         component=part,
         message=f"{part.value} is mixed over the nodes with {like}: {counted}; {most}.{because}{among}",
         evidence=tuple(dict.fromkeys(evidence)),
-        nodes=tuple(sorted(node.name for node in outliers)),
-        next_step=f"`seatrial why {quote(first)}` says what the node waits for; "
+        nodes=names,
+        next_step=f"{_ask(names, frozenset(node.name for node in outliers if node.is_done))}; "
         "`seatrial audit --file MATRIX --entry ENTRY` says which of them is right.",
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.compat.facts import Facts
@@ -28,6 +28,7 @@ CONTAINERS: Final[Mapping[str, Component]] = {
     "nvidia-dcgm-exporter": Component.DCGM,
     "nvidia-mig-manager": Component.MIG_MANAGER,
     "gpu-feature-discovery": Component.GFD,
+    "nvidia-operator-validator": Component.VALIDATOR,
     "nvidia-fs-ctr": Component.GDS,
     "nvidia-gdrcopy-ctr": Component.GDRCOPY,
     "mofed-container": Component.MOFED,
@@ -79,6 +80,14 @@ def component_of(container: str, image: str) -> Component | None:
 
 def reading_of(part: Component, image: str, place: str, digests: Digests) -> Reading:
     """The version that an image has; `place` is the container whose image it is."""
+    found = _read(part, image, place, digests)
+    if part is Component.VALIDATOR and isinstance(found, NotObservable):
+        # A validator has its operator's version: where its image shows none, only a matrix that names it misses it.
+        return replace(found, cause=Cause.NATURE)
+    return found
+
+
+def _read(part: Component, image: str, place: str, digests: Digests) -> Reading:
     evidence = f"{place}, image {image}"
     _, _, digest = image.partition("@")
     if digest:

@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar
 
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.matrix import COMPONENTS, Component
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.survey.audit import images, of_nodes, of_operands, of_operators
 from seatrial.core.survey.audit.objects import Objects
 from seatrial.core.survey.audit.of_operands import Around
@@ -44,6 +45,13 @@ class NodeStack:
     like: Likeness
     readings: Readings
     around: Around
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its state says that its last upgrade is done, so that it waits for none."""
+        node = self.around.node
+        ours = node.our_state or (node.seen.record.phase.value if node.seen.record else "")
+        return (ours or node.seen.facts.nvidia_state) == NodePhase.UPGRADE_DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
