@@ -333,7 +333,11 @@ def _unsettled(world: World, decision: Decision) -> Iterator[str]:
     if record.phase not in ENDED:
         reasons = {held.code for held in decision.holds} - TRANSIENT
         # Who has failed stands idle, and may leave no room for anybody else.
-        is_told = HoldCode.FAILED in reasons and reasons & {HoldCode.FAILURE_BUDGET, HoldCode.IDLE_GPU_LIMIT}
+        is_told = HoldCode.FAILED in reasons and reasons & {
+            HoldCode.FAILURE_BUDGET,
+            HoldCode.NODES_FAILED,
+            HoldCode.IDLE_GPU_LIMIT,
+        }
         if not is_told:
             yield f"{record.phase} for ever: {sorted(reasons)}"
     for node in world.nodes.values():

@@ -259,7 +259,8 @@ def _unsettled(world: World, decision: Decision) -> Iterator[str]:
             yield f"{node.name} is {node.facts.nvidia_state} for ever"
     if record.phase not in ENDED:
         reasons = {held.code for held in decision.holds if held.subject == world.intent.rollout} - _TRANSIENT
-        if HoldCode.FAILURE_BUDGET not in reasons and not _is_full(world) and not _waits_for_lost(world, decision):
+        asks = reasons & {HoldCode.FAILURE_BUDGET, HoldCode.NODES_FAILED}  # a person has to say how it continues
+        if not asks and not _is_full(world) and not _waits_for_lost(world, decision):
             yield f"{record.phase} for ever: {sorted(reasons)}"
         return
     for node in world.nodes.values():

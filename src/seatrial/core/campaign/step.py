@@ -423,6 +423,8 @@ def _wait_for_failed(view: View) -> Course | None:
     acts, holds = marks.prepare(view, late)
     if acts or holds:
         return Course(record=view.record, acts=acts, holds=(told, *holds))
+    if not again and view.closed() is not None:
+        return Course(record=view.record, holds=(told,))  # no node is waiting for the window to open
     course = _let_start(view, late, told)
     return course if told in course.holds else replace(course, holds=(told, *course.holds))
 
