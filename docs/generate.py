@@ -49,7 +49,7 @@ from seatrial.cli.show import ending
 from seatrial.core import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
-from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.nodes import NOT_BEGUN, NodePhase
 from seatrial.core.node import phases
 from seatrial.core.node import step as node
 from seatrial.core.node import writing as steps
@@ -213,7 +213,7 @@ def transition_notes() -> dict[tuple[NodePhase | None, NodePhase], str]:
 
 
 def _state(phase: NodePhase | None) -> str:
-    return f"`{phase.value}`" if phase else "not recorded"
+    return f"`{phase.value}`" if phase else NOT_BEGUN
 
 
 def _mermaid() -> str:

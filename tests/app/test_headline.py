@@ -40,6 +40,7 @@ def waiting(code: HoldCode, phase: RolloutPhase = RolloutPhase.BAKING, **params:
 APPROVAL = waiting(HoldCode.APPROVAL_PENDING, point="waves")
 PAUSED = campaign(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
 BLOCKED = Waiting(code="eviction-blocked", why="a budget", next_step="Give it room.", nodes=("n3",), count=1)
+NOT_READY = Waiting(code="node-not-ready", why="NotReady", next_step="Bring it back.", nodes=("n4", "n5"), count=2)
 
 LINES: dict[str, tuple[looking.Look, str]] = {
     "a lease that ran out": (
@@ -108,6 +109,10 @@ LINES: dict[str, tuple[looking.Look, str]] = {
     "something in the way": (
         campaign(RolloutPhase.WAVING, summary=Summary(state="progressing", waiting=(BLOCKED,))),
         "NEEDS YOU  eviction-blocked (n3), the others continue: seatrial why n3",
+    ),
+    "several in the way": (
+        campaign(RolloutPhase.WAVING, summary=Summary(state="progressing", waiting=(BLOCKED, NOT_READY))),
+        "NEEDS YOU  node-not-ready (n4, n5), 1 more node held up, the others continue: seatrial why n4",
     ),
     "on the way back, as a person wanted": (
         campaign(RolloutPhase.REVERTING, record={"why": "a person wanted it"}, abort="a person wanted it"),

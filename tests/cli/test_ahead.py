@@ -16,11 +16,16 @@ ASKS = {"manual": (Point.WAVES, Point.PROMOTION), "has_source": True, "bake": Ba
 
 
 def said(
-    phase: RolloutPhase, *, record: dict[str, Any] | None = None, to_go_back: tuple[str, ...] = (), **asks: Any
+    phase: RolloutPhase,
+    *,
+    record: dict[str, Any] | None = None,
+    to_go_back: tuple[str, ...] = (),
+    entry: str = "",
+    **asks: Any,
 ) -> str:
     campaign = a_campaign(**(ASKS | asks))
     written = a_campaign_record(phase, **(record or {}))
-    return ahead("spring", campaign, written, canaries=("gpu-03",), waves=WAVES, to_go_back=to_go_back)
+    return ahead("spring", campaign, written, canaries=("gpu-03",), waves=WAVES, to_go_back=to_go_back, entry=entry)
 
 
 def test_before_the_beginning_everything_is_ahead_and_each_yes_has_its_command() -> None:
@@ -61,9 +66,16 @@ def test_on_the_way_back_those_that_are_not_back_are_ahead() -> None:
     assert said(RolloutPhase.REVERTING, to_go_back=("gpu-01", "gpu-02")) == "2 nodes still to go back (gpu-01, gpu-02)."
 
 
-@pytest.mark.parametrize("phase", [RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTED])
+@pytest.mark.parametrize("phase", [RolloutPhase.PROMOTING, RolloutPhase.DONE])
 def test_at_the_end_nothing_is_ahead(phase: RolloutPhase) -> None:
     assert said(phase) == ""
+
+
+def test_after_an_undo_a_person_reads_how_to_try_again() -> None:
+    assert said(RolloutPhase.REVERTED) == "nothing: it is over. To try again: `seatrial rollout start`."
+    marked = said(RolloutPhase.REVERTED, record={"rejected": "gate smoke failed"}, entry="canary")
+    assert marked.startswith("nothing: it is over. Entry canary of the matrix was marked bad, and no rollout takes it")
+    assert "`seatrial matrix unmark canary`" in marked
 
 
 def test_a_rollout_without_a_canary_has_its_nodes_ahead() -> None:

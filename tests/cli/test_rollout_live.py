@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
@@ -52,6 +53,7 @@ Run = Callable[..., Said]
 def fleet(plane: ControlPlane) -> Iterator[Fleet]:
     """Five nodes with the old driver, and a ClusterPolicy that says so."""
     controller_process.install(plane)
+    plane.kubectl("-n", keys.HOME, "delete", "lease", "seatrial", "--ignore-not-found")  # of stories before this one
     made = make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=5, driver_version=OLD, reload_seconds=0.5))
     plane.apply([a_policy()])
     yield made

@@ -451,3 +451,27 @@ def test_a_rollout_that_moves_nodes_only_has_no_tree() -> None:
         operator=seen.operator,
     )
     assert rollout_picture.picture_of(found) is None
+
+
+def test_a_paused_wave_counts_its_nodes_as_before_and_a_node_left_out_is_not_done() -> None:
+    nodes = (
+        builders.a_well_node("n1", NodePhase.UPGRADE_DONE),
+        builders.a_well_node("n2", NodePhase.UPGRADE_DONE),
+        builders.a_node("n3", is_skipped=True),
+        builders.a_node("n4"),
+    )
+    waves = {"record": {"canaries": ("n1",), "wave": 0}, "nodes": nodes}
+    waving = rollout_picture.picture_of(a_look(RolloutPhase.WAVING, **waves))
+    waves["record"] |= {"paused_in": RolloutPhase.WAVING}
+    paused = rollout_picture.picture_of(a_look(RolloutPhase.PAUSED, is_paused=True, **waves))
+    assert waving is not None
+    assert paused is not None
+    assert (waving.wave_done, paused.wave_done) == (1, 1)
+
+
+def test_on_the_way_back_no_node_is_said_to_be_done_for_an_earlier_target() -> None:
+    back = (builders.a_node("n1", NodePhase.UPGRADE_DONE), builders.a_node("n2"))
+    record = {"canaries": ("n1",), "why": "gate smoke failed"}
+    found = rollout_picture.picture_of(a_look(RolloutPhase.REVERTED, nodes=back, record=record))
+    assert found is not None
+    assert "earlier target" not in "\n".join(rollout_tree.tree(found, PLAIN, 0))

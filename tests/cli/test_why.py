@@ -91,6 +91,18 @@ def test_a_node_that_is_done_and_not_ready_is_not_in_order() -> None:
     assert answer(builders.a_done_node("n1"))[-1] == "Answer    it is done; there is nothing to do."
 
 
+def test_nothing_that_was_never_upgraded_is_said_to_be_done() -> None:
+    from tests.cli.test_rollout_tree import a_look as a_campaign_look
+
+    def last(**facts: Any) -> str:
+        node = replace(builders.a_well_node("n1", **facts), record=None)
+        return why.describe(a_campaign_look(RolloutPhase.REVERTED, nodes=(node,)), node)[-1]
+
+    assert last(is_ready=False) == "Answer    n1: there is nothing to upgrade, but the node is NotReady. Bring it back."
+    assert last(is_cordoned=True).startswith("Answer    n1: there is nothing to upgrade, and somebody else keeps it")
+    assert last() == "Answer    there is nothing to do."
+
+
 @pytest.mark.parametrize("phase", [NodePhase.UPGRADE_REQUIRED, NodePhase.POD_RESTART_REQUIRED])
 def test_a_node_that_is_not_ready_says_so_whatever_else_it_waits_for(phase: NodePhase) -> None:
     assert NOT_READY in answer(builders.a_node("n1", phase, is_ready=False))
@@ -137,7 +149,7 @@ def test_what_is_reported_on_the_node_is_told_with_its_time() -> None:
 
 def test_a_node_nobody_has_looked_at_yet_says_what_comes_first() -> None:
     lines = answer(builders.a_well_node("n1"))
-    assert "State     not recorded" in lines
+    assert "State     not begun" in lines
     assert lines[-2].startswith(
         "Next      the controller is about to write to node/n1: state upgrade-done (n1/upgrade-done/"
     )
@@ -222,7 +234,7 @@ def test_a_node_that_is_done_and_lost_a_gpu_is_not_said_to_be_in_order() -> None
     lost = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, record={"before": eight}, offer=seven)
     assert answer(lost)[-1] == (
         "Answer    n1: it is done, but the node offers less than before the upgrade: nvidia.com/gpu 7 of 8. "
-        "Check the device plugin's and MIG manager's pods on the node, and nvidia-smi."
+        "Look for the cause with `seatrial doctor n1`."
     )
 
 

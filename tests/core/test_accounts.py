@@ -31,6 +31,12 @@ def a_tally(**changes: int) -> Tally:
     return Tally(**({"done": 22, "failed": 1, "skipped": 1, "total": 24} | changes))
 
 
+def test_a_pause_does_not_put_off_when_it_came_to_where_it_is() -> None:
+    phases = (RolloutPhase.PROPOSED, RolloutPhase.WAVING, RolloutPhase.PAUSED, RolloutPhase.WAVING)
+    turns = tuple(Turn(phase=phase, at=BEGAN + 3600 * hour) for hour, phase in enumerate(phases))
+    assert accounts.began(showing("node-3", history=turns)).endswith(" and reached Waving 1 h later.")
+
+
 def test_a_rollout_is_told_from_its_beginning_to_those_who_said_yes() -> None:
     assert accounts.summary(asking(said=SAID), showing("node-3", history=TURNS), a_tally()) == (
         "It began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later.",

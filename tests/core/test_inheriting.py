@@ -137,6 +137,12 @@ def test_a_blocker_is_named_where_it_keeps_the_node_and_nowhere_else(
     assert (found.next_step == f"Mend {blocker}." and found is not node) is is_kept
 
 
+def test_in_a_pause_no_deadline_is_shown() -> None:
+    node = Told(code=HoldCode.OFFER_REDUCED, why="one GPU less", next_step="Look.", until=600.0)
+    paused = Told(code=HoldCode.PAUSED, why="paused", next_step="Resume.")
+    assert inherited(node, paused) == replace(node, until=None)
+
+
 def test_the_first_of_several_blockers_is_named() -> None:
     several = [hold("spring", code, {}) for code in (HoldCode.BAKING, HoldCode.MATRIX_CHANGED, HoldCode.LEADERLESS)]
     blocker = blocker_of(summary.told_of(several))

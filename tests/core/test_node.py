@@ -32,6 +32,7 @@ from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.phases import ENDED, NOT_STARTED, TRANSITIONS, FailureCode
 from seatrial.core.node.step import VALIDATOR_SECONDS, step_node
 from seatrial.core.node.writing import NOTHING, PAUSED, Orders, Step
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,
@@ -558,6 +559,22 @@ def test_a_driver_not_proven_fails_the_node_at_the_deadline(
     action = step_node(validating(**changes), some_orders(), 1500.0).action
     assert isinstance(action, WriteNodeRecord)
     assert (action.record.phase, action.record.reason) == (NodePhase.UPGRADE_FAILED, FailureCode.VALIDATION_TIMEOUT)
+
+
+@UNPROVEN
+def test_a_node_that_failed_for_want_of_proof_still_says_what_it_lacks(
+    changes: dict[str, Any], code: HoldCode, params: dict[str, Any]
+) -> None:
+    failure = {"reason": FailureCode.VALIDATION_TIMEOUT, "failures": 9, "failed_revision": NEW.hash}
+    recorded = failure | dict(changes.get("record", {}))
+    failed = a_node(phase=NodePhase.UPGRADE_FAILED, **(VALIDATING | changes | {"record": recorded}))
+    held = step_node(failed, some_orders(), NOW).hold
+    assert held is not None
+    assert dict(held.params).items() >= ({"lack": code.value} | params).items()
+    lack = hold(failed.name, code, params)
+    assert explain.why(lack) in explain.why(held)
+    assert explain.next_step(held).startswith(explain.next_step(lack))
+    assert explain.next_step(held).endswith("`seatrial node retry n1`.")
 
 
 @UNPROVEN

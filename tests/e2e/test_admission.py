@@ -548,6 +548,7 @@ def test_people_see_where_a_campaign_stands(cluster: ControlPlane, submit: Submi
             told=(Told(code="wave-at-work", why="wave-2-works", next_step="Nothing to do."),),
             done=2,
             total=8,
+            failed="1(gpu-03)",
         ),
         summarised_at=1767323045.25,
         campaign=a_record(phase=RolloutPhase.WAVING),
@@ -555,13 +556,13 @@ def test_people_see_where_a_campaign_stands(cluster: ControlPlane, submit: Submi
     write(cluster, record, before)
     headings, row = cluster.kubectl("get", "gpur", NAME, "-o", "wide").splitlines()
     assert headings.split() == [
-        *("NAME", "TARGET", "PHASE", "DONE", "WHY", "LOOKED", "STATE", "HEALTHY", "WAVE", "FAILED"),
+        *("NAME", "TARGET", "PHASE", "DONE", "FAILED", "WHY", "LOOKED", "STATE", "HEALTHY", "WAVE"),
         *("CANARY", "MODE", "BY-HAND", "AFTER", "PAUSED", "AGE"),
     ]
     told = row.split()
-    assert [*told[:5], *told[6:-1]] == [
-        *(NAME, "580.105.08", "Waving", "2/8", "wave-2-works", "progressing", "True", "2"),
+    assert [*told[:6], *told[7:-1]] == [
+        *(NAME, "580.105.08", "Waving", "2/8", "1(gpu-03)", "wave-2-works", "progressing", "False", "2"),
         *('["gpu-01","gpu-02"]', "direct", "false"),
     ]
     narrow = cluster.kubectl("get", "gpur", NAME).splitlines()[0].split()
-    assert narrow == ["NAME", "TARGET", "PHASE", "DONE", "WHY", "LOOKED", "AGE"]
+    assert narrow == ["NAME", "TARGET", "PHASE", "DONE", "FAILED", "WHY", "LOOKED", "AGE"]

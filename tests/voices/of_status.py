@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.model.seen.nodes import NOT_BEGUN
 from tests.voices.said import OVER, Claim, Said
 from tests.voices.voices import Voices
 
@@ -172,7 +173,7 @@ def _states(voice: str, page: Sequence[str]) -> Iterator[Said]:
         found = re.match(r"(.+?) {2,}([\d,]+)", line)
         if found is None:
             break
-        rows["unknown" if found[1] == "not seen yet" else found[1]] = int(found[2].replace(",", ""))
+        rows["unknown" if found[1] == NOT_BEGUN else found[1]] = int(found[2].replace(",", ""))
     yield _of(voice, Claim.STATES, tuple(sorted(rows.items())))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.core.model.seen.nodes import NOT_BEGUN
 from tests.voices import of_status
 from tests.voices.said import OVER, Claim, Said
 from tests.voices.voices import Voices
@@ -74,4 +75,4 @@ def _node(name: str, lines: tuple[str, ...]) -> Iterator[Said]:
 
 
 def _state(text: str) -> str:
-    return "" if text == "not recorded" else text
+    return "" if text == NOT_BEGUN else text

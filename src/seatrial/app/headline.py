@@ -229,7 +229,9 @@ def _well(found: Look, sight: Sight, waiting: Waits) -> Headline:
         return Headline(word=Word.OK, why=where)
     # A node that is named can be asked about; what the rollout says of it follows from the node.
     first = next((each for each in blocked if each.nodes != (name,)), blocked[0])
-    why = f"{first.code} ({_named(first)}), the others continue"
+    more = sum(each.count for each in blocked if each is not first and each.nodes != (name,))
+    held_up = f", {number_of(more, 'more node')} held up" if more else ""
+    why = f"{first.code} ({_named(first)}){held_up}, the others continue"
     return Headline(word=Word.NEEDS_YOU, why=why, command=_why(first.nodes[0]))
 
 

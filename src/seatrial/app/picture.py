@@ -17,10 +17,10 @@ from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.campaign.waves import wave_order
-from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
+from seatrial.core.model.campaign import BACK, ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.nodes import NOT_BEGUN, NodeSeen
 from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.movers import returning
 from seatrial.core.movers.mover import mode_of, view_of
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from seatrial.app.looking import Look
 
 PINNED_SHOWN: Final = 12
-_BACK: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,8 @@ class Picture:
     before: str
     """What ran before, where it was written down."""
     source: str
+    entry: str
+    """The entry of the matrix that it was made from; empty where there is no matrix."""
     campaign: Campaign
     record: CampaignRecord
     mode: str
@@ -73,7 +74,7 @@ class Picture:
     wave_sizes: tuple[int, ...]
     """How many nodes each wave adds."""
     wave_done: int
-    """How many nodes of the current wave are through."""
+    """How many nodes of the current wave are done."""
     told: tuple[Told, ...]
     """Why it waits, the root cause first: the rollout as a whole, and nodes that something is in the way of."""
     to_go_back: tuple[str, ...] | None
@@ -126,7 +127,7 @@ def picture_of(found: Look) -> Picture | None:
     campaign = found.sight.intent.campaign
     record = seen.rollout.campaign or CampaignRecord(entered_at=found.at)
     view = view_of(seen, intent, campaign, record, found.at)
-    is_back = record.phase in _BACK and not campaign.by_hand
+    is_back = record.phase in BACK and not campaign.by_hand
     standing = {name: for_people(view.progress(name), node.facts) for name, node in seen.nodes.items()}
     lines = {
         name: _line(node, standing[name], waits.of_node(waiting, name)) for name, node in sorted(seen.nodes.items())
@@ -134,13 +135,14 @@ def picture_of(found: Look) -> Picture | None:
     sizes, in_wave = _waves(view)
     chosen = record.canaries or canary.choose(seen.nodes, campaign.canary)
     counts = Counter(standing.values())
-    done = sum(standing[name] in (Progress.DONE, Progress.SKIPPED) for name in in_wave)
+    done = sum(standing[name] is Progress.DONE for name in in_wave)
     return Picture(
         at=found.at,
         name=intent.rollout,
         target=view.target,
         before=", ".join(sorted({version for _, version in record.baseline})),
         source=_source(found, intent.rollout),
+        entry=_entry(_matrix(found, intent.rollout)),
         campaign=campaign,
         record=record,
         mode=mode_of(record, campaign, seen.operator).value,
@@ -182,7 +184,7 @@ def _line(node: NodeSeen, standing: Progress, told: Told | None) -> NodeLine:
     return NodeLine(
         name=node.name,
         standing=standing,
-        state=record.phase.value if record is not None else facts.nvidia_state or "not begun",
+        state=record.phase.value if record is not None else facts.nvidia_state or NOT_BEGUN,
         driver=facts.running_driver or (facts.driver.version if facts.driver is not None else ""),
         is_driver_ready=facts.driver is not None and facts.driver.is_ready,
         since=record.entered_at if record is not None else None,
@@ -194,17 +196,24 @@ def _waves(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """How many nodes each wave adds, and who is in the current one."""
     bounds, rest = wave_order(view)
     sizes = tuple(bound - before for before, bound in zip((0, *bounds), bounds, strict=False))
-    if view.record.phase is not RolloutPhase.WAVING or not bounds:
+    if RolloutPhase.WAVING not in (view.record.phase, view.record.paused_in) or not bounds:
         return sizes, ()
     current = min(view.record.wave, len(bounds) - 1)
     return sizes, rest[bounds[current] - sizes[current] : bounds[current]]
 
 
-def _source(found: Look, name: str) -> str:
+def _matrix(found: Look, name: str) -> dict[str, Any]:
     raw = next((each for each in found.rollouts if each.name == name), None)
-    matrix = raw.spec.get("matrix") or {} if raw is not None else {}
-    git, config = matrix.get("git"), matrix.get("configMap")
-    entry = matrix.get("entry") or "canary"
+    return raw.spec.get("matrix") or {} if raw is not None else {}
+
+
+def _entry(matrix: dict[str, Any]) -> str:
+    return str(matrix.get("entry") or "canary") if matrix else ""
+
+
+def _source(found: Look, name: str) -> str:
+    matrix = _matrix(found, name)
+    git, config, entry = matrix.get("git"), matrix.get("configMap"), _entry(matrix)
     if git:
         pinned = f"@{git['commit'][:PINNED_SHOWN]}" if git.get("commit") else ""
         return f"{git.get('url', '')} {git.get('branch', 'main')}{pinned} entry {entry}"

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.campaign import BACK, RolloutPhase
 from seatrial.core.node.progress import Progress
 from seatrial.core.text.names import number_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def why_not(picture: Picture) -> str:
     """What of the evidence is missing; empty when a yes is all that is."""
     record = picture.record
-    if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+    if record.phase in BACK:
         return f"it is undone ({record.why or 'no reason was recorded'})"
     if record.phase is RolloutPhase.PAUSED:
         return f"it is paused; continue with `seatrial rollout resume {quote(picture.name)}`"

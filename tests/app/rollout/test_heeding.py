@@ -76,3 +76,4 @@ def test_until_then_it_is_requested_and_the_sentence_says_what_it_needs() -> Non
     )
     over = Heeded(rollout=seen("Done"), is_done=False)
     assert sentence(Asked.PAUSE, over, waited_seconds=5).endswith("requested too late: it has ended (Done).")
+    assert sentence(Asked.UNDO, over, waited_seconds=5).startswith("spring: undo requested, not yet done")

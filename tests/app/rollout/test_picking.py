@@ -47,8 +47,11 @@ def test_an_undo_means_the_active_one_and_else_the_one_that_was_done_last() -> N
     undone = a_rollout("undone", "Reverted", ended_at="2026-03-03T10:00:00Z")
     assert picking.last([second, first, undone]).name == "second"
     assert picking.last([second, a_rollout("now")]).name == "now"
+    assert picking.last([undone]).name == "undone", "it is said to be undone already"
+    plain = a_rollout("plain", "", canary=None)
+    plain.raw["status"] = {"state": "done"}
     with pytest.raises(RolloutMissing, match="none with a canary was ever done"):
-        picking.last([undone])
+        picking.last([plain])
 
 
 def test_approving_and_resuming_need_a_name_and_pausing_never_does() -> None:

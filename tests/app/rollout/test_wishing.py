@@ -30,9 +30,11 @@ def test_the_reason_for_a_pause_stands_beside_it_and_goes_with_it() -> None:
     assert wishing.abort(told, "slow").spec == {"abort": "slow", "paused": False, "pausedBecause": None}
 
 
-def test_one_that_has_ended_is_not_paused() -> None:
+def test_one_that_has_ended_is_neither_paused_nor_resumed() -> None:
     with pytest.raises(RolloutRefused, match="has ended"):
         wishing.pause(a_rollout(phase="Done"))
+    with pytest.raises(RolloutRefused, match="nothing to resume"):
+        wishing.resume(a_rollout(phase="Reverted", paused=True))
 
 
 def test_resuming_says_where_it_goes_on() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from seatrial.app.rollout.picking import Asked, Rollout
 from seatrial.core.deciding import leading
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.campaign import BACK, RolloutPhase
 from seatrial.core.text import spans
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 WAIT_SECONDS: Final = 5
 """How long a command waits for the controller unless --timeout says otherwise."""
 LOOK_SECONDS: Final = 0.2
-_UNDONE: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,12 @@ def is_done(rollout: Rollout, asked: Asked, generation: int = 0) -> bool:
         case Asked.RESUME:
             return not _is_paused(rollout.status)
         case Asked.UNDO:
-            return rollout.phase in _UNDONE
+            return rollout.phase in BACK
+
+
+def is_too_late(rollout: Rollout, asked: Asked) -> bool:
+    """Whether it has ended in the meantime, so that nothing comes of it; one that is done can still be undone."""
+    return rollout.is_ended and (asked is not Asked.UNDO or rollout.phase == RolloutPhase.REVERTED)
 
 
 def _is_paused(status: dict[str, Any]) -> bool:
@@ -73,7 +77,7 @@ async def heeded(
     async with cluster.client() as client:
         leader = await leader_of(client, cluster.lease_namespace)
         unled = unled_by(leader, client.now())
-        while not unled and time.monotonic() < deadline and not rollout.is_ended:
+        while not unled and time.monotonic() < deadline and not is_too_late(rollout, asked):
             await asyncio.sleep(LOOK_SECONDS)
             rollout = Rollout(raw=await client.get(f"{keys.ROLLOUTS}/{rollout.name}", dict))
             if is_done(rollout, asked, generation):
@@ -92,7 +96,7 @@ def sentence(asked: Asked, found: Heeded, *, waited_seconds: float) -> str:
     """That it is requested, and what it still needs."""
     name = found.rollout.name
     look = f"`seatrial status {quote(name)}` shows when it has."
-    if found.rollout.is_ended:
+    if is_too_late(found.rollout, asked):
         return f"{name}: {asked.value} requested too late: it has ended ({found.rollout.phase})."
     if found.unled:
         return (

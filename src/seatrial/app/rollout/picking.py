@@ -215,7 +215,7 @@ def last(found: Iterable[Rollout], name: str = "") -> Rollout:
     every = tuple(found)
     if name or any(not each.is_ended for each in every):
         return meant(every, name)
-    done = [each for each in every if each.phase == "Done"]
+    done = [each for each in every if each.phase == "Done"] or [each for each in every if each.phase == "Reverted"]
     if not done:
         raise RolloutMissing(
             "there is no rollout to undo: none is under way, and none with a canary was ever done. "

@@ -14,6 +14,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout.picking import Asked, Rollout, Wish
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.text import foreign
 from seatrial.core.text.commands import filled
 
@@ -36,7 +37,7 @@ def pause(rollout: Rollout, reason: str = "") -> Wish:
     if is_asked and reason in ("", rollout.spec.get("pausedBecause")):
         return Wish(said=f"{rollout.name} is already paused.", asks=Asked.PAUSE)
     return Wish(
-        said=f"{rollout.name} is paused: every node keeps its place, and nothing is lost. "
+        said=f"{rollout.name} is paused: every node keeps its place, and a cordoned one stays cordoned. "
         f"Continue with `seatrial rollout resume {quote(rollout.name)}`.",
         spec={"paused": True, **({"pausedBecause": reason} if reason else {})},
         what=foreign.line(f"paused it{f': {reason}' if reason else ''}", 200),
@@ -46,6 +47,8 @@ def pause(rollout: Rollout, reason: str = "") -> Wish:
 
 def resume(rollout: Rollout) -> Wish:
     """Go on where it was."""
+    if rollout.is_ended:
+        raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to resume.")
     if not rollout.spec.get("paused"):
         return Wish(said=f"{rollout.name} is not paused.", asks=Asked.RESUME)
     where = rollout.campaign.get("pausedIn")
@@ -191,6 +194,8 @@ def _taken_back(rollout: Rollout, in_git: Sequence[Reverted] | None) -> list[str
     campaign, spec = rollout.campaign, rollout.spec
     counts = rollout.status.get("counts") or {}
     done = counts.get("upgrade-done", 0)
+    untouched = ("unknown", NodePhase.UPGRADE_REQUIRED)
+    touched = sum(count for state, count in counts.items() if state not in untouched)
     step = spec.get("byHand")
     if step:
         back = next((each["version"] for each in campaign.get("baseline") or ()), "what was there before")
@@ -206,8 +211,10 @@ def _taken_back(rollout: Rollout, in_git: Sequence[Reverted] | None) -> list[str
         lines += [line for each in in_git for line in each.lines]
     elif via == "git":
         lines.append("  its commits are reverted by one commit, and no others")
-    if done:
-        lines.append(f"  nodes that were touched go back, with the same care and limits ({done} are done now)")
+    if touched:
+        is_all = touched == done
+        how = f"{done} are done now" if is_all else f"{touched} by now: {done} done, {touched - done} not finished"
+        lines.append(f"  nodes that were touched go back, with the same care and limits ({how})")
     else:
         lines.append("  nodes that were touched go back, with the same care and limits")
     return lines

@@ -76,8 +76,8 @@ def _how_it_stands(args: argparse.Namespace, name: str) -> ExitCode:
     from seatrial.cli.show import ending
 
     found = finished(looking.look(cluster_options.cluster_of(args), name))
-    lost = waits.nobody_leads(found)
-    if lost is not None:
+    waiting, lost = waits.waits_of(found), waits.nobody_leads(found)
+    if lost is not None and waiting is not None and waits.is_stale(found, waiting):
         print(f"seatrial: {waits.sentence(name, lost, found.at)}", file=sys.stderr)
     if waits.is_unknown_who_leads(found):
         print(f"seatrial: {name}: the leader is {waits.leader_text(found)}.", file=sys.stderr)

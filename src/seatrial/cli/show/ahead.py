@@ -34,9 +34,12 @@ def ahead(
     canaries: Sequence[str],
     waves: Sequence[int],
     to_go_back: Sequence[str] = (),
+    entry: str = "",
 ) -> str:
     """What comes after what it does now; empty where nothing does."""
     phase = record.paused_in or record.phase
+    if phase is RolloutPhase.REVERTED:
+        return _again(entry if campaign.rejects(record) else "")
     if phase not in WAY_FORWARD:
         return (
             f"{_many(len(to_go_back), 'node')} still to go back ({a_few(to_go_back, NAMED_MAX)})." if to_go_back else ""
@@ -52,6 +55,17 @@ def ahead(
         return ""
     windows = "; nodes start inside its windows only" if campaign.openings is not None else ""
     return f"{', then '.join(parts)}{windows}."
+
+
+def _again(marked: str) -> str:
+    """What is left to a person after an undo; `marked` is the entry that was marked bad."""
+    if not marked:
+        return "nothing: it is over. To try again: `seatrial rollout start`."
+    return (
+        f"nothing: it is over. Entry {marked} of the matrix was marked bad, and no rollout takes it while it is: give "
+        f"it another version, or remove the mark with `seatrial matrix unmark {quote(marked)}`. Then: `seatrial "
+        f"rollout start`."
+    )
 
 
 def plain(to_come: int, parallel_max: int) -> str:

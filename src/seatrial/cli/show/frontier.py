@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.cli.terminal import wrapped
 from seatrial.core.budget.attrition import clock
 from seatrial.core.model import windows
-from seatrial.core.model.campaign import ENDED, RolloutPhase
+from seatrial.core.model.campaign import BACK, ENDED, RolloutPhase
 from seatrial.core.text.moments import moment
 from seatrial.core.text.spans import span
 from seatrial.core.words import accounts
@@ -66,7 +66,7 @@ def _still(sight: Sight, now: Instant) -> str:
         return ""
     if sight.intent.is_paused or record.phase is RolloutPhase.PAUSED:
         return "the rollout is paused"
-    if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+    if record.phase in BACK:
         return "the rollout goes back"
     if record.phase not in clock.RUNNING:
         return "the waves have not opened"

@@ -291,8 +291,10 @@ def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
 
 
 def _not_failed(node: NodeSeen, state: str) -> str:
+    from seatrial.core.model.seen.nodes import NOT_BEGUN
+
     return (
-        f"{node.name} has not failed, it is {state or 'not recorded yet'}. "
+        f"{node.name} has not failed, it is {state or NOT_BEGUN}. "
         f"To upgrade it once more anyway: `seatrial node retry {quote(node.name)} --again`."
     )
 

@@ -17,7 +17,8 @@ from seatrial.cli.show import ending, frontier
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns, wrapped
 from seatrial.core.budget import capacity, losses
-from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.campaign import BACK
+from seatrial.core.model.seen.nodes import NOT_BEGUN, NodePhase
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.progress import Progress
 from seatrial.core.text.moments import moment
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.policy import Limits
     from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.operators import OperatorFacts
     from seatrial.core.model.seen.rollouts import Waiting
     from seatrial.ports import Sight
 
@@ -118,6 +120,11 @@ def _leader_data(found: Look) -> dict[str, Any] | None:
     }
 
 
+def _operator_state(operator: OperatorFacts) -> str:
+    """What the GPU Operator says of its resource; on a cluster where it is not running, that says nothing."""
+    return f"is {operator.state}" if operator.state else "reports no state"
+
+
 def _expected(found: Look) -> str:
     """Why the operator is not ready, where that is as it should be: it says so until the last node has followed."""
     waiting = found.sight is not None and any(
@@ -130,7 +137,7 @@ def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) ->
     """A look as a page: the campaign's tree where there is one, and what is told of every rollout."""
 
     operator = found.operator
-    seen_as = f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen"
+    seen_as = f", {operator.kind} {_operator_state(operator)}" if operator.kind else ", no GPU Operator seen"
     mode = f"Mode      {operator.mode.value}{seen_as}{_expected(found)}"
     waiting = waits.waits_of(found)
     first = [*headline_lines(headline_of(found), ink, width), ""]
@@ -184,7 +191,7 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, w
     if less:
         yield f"          less to offer than before: {a_few(less, named_max or len(less))}"
     phases = mover_seen(seen, intent).phases(seen.nodes)
-    counts = {phase.value if phase is not None else "not seen yet": len(names) for phase, names in phases.items()}
+    counts = {phase.value if phase is not None else NOT_BEGUN: len(names) for phase, names in phases.items()}
     more = {NodePhase.UPGRADE_DONE.value: _done_before(sight)}
     rows = [("State", "Nodes"), *((phase, f"{counts[phase]}{more.get(phase, '')}") for phase in sorted(counts))]
     yield from columns(rows).splitlines()
@@ -199,7 +206,10 @@ def _done_before(sight: Sight) -> str:
         for name, node in sight.seen.nodes.items()
         if name not in done and node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
     ]
-    told = [f"{others.count(True)} of them for an earlier target"] if any(others) else []
+    campaign = sight.seen.rollout.campaign
+    is_back = campaign is not None and campaign.phase in BACK
+    which = "back on the version before" if is_back else "for an earlier target"
+    told = [f"{others.count(True)} of them {which}"] if any(others) else []
     told += [f"{others.count(False)} of them without a Ready driver now"] if not all(others) else []
     return f" ({', '.join(told)})" if told else ""
 

@@ -219,7 +219,8 @@ def _canary(picture: Picture, ink: Ink) -> Iterator[str]:
         yield ink.paint("none that will do", "held")
     for line in picture.canaries[:NAMED_MAX]:
         would = "would be the canary: " if not picture.record.canaries else ""
-        yield f"{_node(line, ink)} {would}{_state(line)}, {_runs(line)}{_since(line, picture)}"
+        state = _state(line, is_back=picture.to_go_back is not None)
+        yield f"{_node(line, ink)} {would}{state}, {_runs(line)}{_since(line, picture)}"
     yield from _more(len(picture.canaries) - NAMED_MAX)
 
 
@@ -371,8 +372,9 @@ def _node(line: NodeLine, ink: Ink) -> str:
     return f"{ink.paint(ink.sign(sign), colour)} {line.name}"
 
 
-def _state(line: NodeLine) -> str:
-    is_earlier = line.state == NodePhase.UPGRADE_DONE and line.standing is Progress.AWAY
+def _state(line: NodeLine, *, is_back: bool) -> str:
+    """On the way back a node that is done is so for the version before, and the page says that it went back."""
+    is_earlier = line.state == NodePhase.UPGRADE_DONE and line.standing is Progress.AWAY and not is_back
     return f"{line.state} for an earlier target" if is_earlier and line.is_driver_ready else line.state
 
 

@@ -166,11 +166,13 @@ def describe_rollout(found: Look) -> list[str]:
     if record.why:
         lines.append(f"Undone    {record.why}")
     answers = [f"Answer    {waits.sentence(_whom(intent.rollout, each), each, found.at)}" for each in picture.told]
-    answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
+    news = (each for each in picture.failures if each.detail not in record.why)
+    answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in news]
     if not answers:
         answers = ["Answer    it has ended." if picture.is_ended else "Answer    it waits for nothing: it is moving."]
     ended = [] if picture.is_ended else [said]
-    return [*lines, *answers, *map(_gate, found.gate_pods), *_ahead(picture), *ended]
+    gates = [_gate(each, told=record.why) for each in found.gate_pods]
+    return [*lines, *answers, *gates, *_ahead(picture), *ended]
 
 
 def _whom(rollout: str, told: Told) -> str:
@@ -204,6 +206,7 @@ def _ahead(picture: Picture) -> Iterator[str]:
         canaries=canaries,
         waves=picture.wave_sizes,
         to_go_back=picture.to_go_back or (),
+        entry=picture.entry,
     )
     if text:
         yield f"Ahead     {text}"
@@ -213,20 +216,25 @@ def _ahead(picture: Picture) -> Iterator[str]:
         yield "Left      unknown: it depends on what it waits for"
 
 
-def _gate(found: GatePod) -> str:
-    """Where a gate runs, what it said last, and the command that shows the rest."""
+def _gate(found: GatePod, *, told: str = "", of: str = "") -> str:
+    """Where a gate runs, what it said last, and the command that shows the rest.
+
+    `told` stands on the page already; `of` is the version that it was asked of, where the node runs another by now.
+    """
     how = {"running": "runs", "waiting": "waits", "stuck": "does not start", "failed": "failed"}[found.state.value]
-    why = f": {found.why}" if found.why else ""
+    why = f": {found.why}" if found.why and found.why not in told else ""
     said = found.unread or (f'its log ends with "{found.last}"' if found.last else "it has logged nothing")
     log = f"; {said}" if found.has_run else ""
     verb = "logs" if found.has_run and not found.unread else "describe pod"
     more = f"`kubectl -n {quote(found.namespace)} {shlex.join(verb.split())} {quote(found.pod)}` shows more"
     job = f"Job {found.namespace}/{found.job}, pod {found.pod}"
-    return f"Gate      {found.gate} on {found.node} {how}{why} ({job}){log}. {more}."
+    asked = f", asked of {of} before the way back," if of else ""
+    return f"Gate      {found.gate} on {found.node}{asked} {how}{why} ({job}){log}. {more}."
 
 
 def describe(found: Look, node: NodeSeen) -> list[str]:
     """The facts of a node, and the answer."""
+    from seatrial.core.model.campaign import BACK
 
     facts, record = node.facts, node.record
     is_running = facts.driver is not None and facts.driver.is_ready
@@ -250,16 +258,20 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
     if node.name not in found.sight.seen.nodes:
         why_not = f"it is not a member of rollout {found.sight.intent.rollout}: its labels do not match nodeSelector."
         return [*lines, f"Answer    {why_not}"]
-    gates = [_gate(each) for each in found.gate_pods if each.node == node.name]
+    campaign = found.sight.seen.rollout.campaign
+    of = str(found.sight.intent.goal) if campaign is not None and campaign.phase in BACK else ""
+    gates = [_gate(each, of=of) for each in found.gate_pods if each.node == node.name]
     return [*lines, *_turned_down(found, node), *gates, *_answer(found, found.sight, node.name)]
 
 
 def _state(found: Look, node: NodeSeen) -> str:
     """Where a node stands by our record; by the word of NVIDIA's controller where we keep none."""
+    from seatrial.core.model.seen.nodes import NOT_BEGUN
+
     record, theirs = node.record, node.facts.nvidia_state
     if record is not None:
         return f"{record.phase.value} for {spans.span(found.at - record.entered_at)}, attempt {record.attempt}"
-    return f"{theirs} (by NVIDIA's controller)" if theirs else "not recorded"
+    return f"{theirs} (by NVIDIA's controller)" if theirs else NOT_BEGUN
 
 
 def _set_apart(node: NodeSeen) -> Iterator[str]:
@@ -309,7 +321,7 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
         acts = [action for action in decision.actions if action.subject == name]
         lines += [f"Next      {_next(act, is_led=not unled)}" for act in acts]
     if not lines and not sight.seen.nodes[name].facts.is_ready:
-        return [f"Answer    {name}: its upgrade is done, but the node is NotReady. Bring it back."]
+        return [f"Answer    {name}: {_settled(sight.seen.nodes[name])}, but the node is NotReady. Bring it back."]
     if lines:
         lines = [*(f"Answer    {waits.sentence(name, each, found.at)}" for each in unled), *lines]
     if not lines:
@@ -328,11 +340,16 @@ def _done(node: NodeSeen) -> list[str]:
     if not lost:
         if node_data.cordoned_by(node) == node_data.BY_ANOTHER:
             uncordon = f"`kubectl uncordon {quote(node.name)}` opens it once that is no longer wanted"
-            return [f"Answer    {node.name}: its upgrade is done, and somebody else keeps it cordoned; {uncordon}."]
-        return ["Answer    it is done; there is nothing to do."]
+            return [f"Answer    {node.name}: {_settled(node)}, and somebody else keeps it cordoned; {uncordon}."]
+        return [f"Answer    {'it is done; ' if node.record is not None else ''}there is nothing to do."]
     # The rest of a next step is for an upgrade under way: a node that is done accepts no loss.
     steps = ((explain.why(each), explain.next_step(each).partition(". ")[0].rstrip(".")) for each in lost)
     return [f"Answer    {node.name}: it is done, but {why}. {step}." for why, step in steps]
+
+
+def _settled(node: NodeSeen) -> str:
+    """That a node has what is wanted; one without a record was never upgraded."""
+    return "its upgrade is done" if node.record is not None else "there is nothing to upgrade"
 
 
 def _turned_down(found: Look, node: NodeSeen) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DOCUMENT_MAX: Final = 600_000
 PAGE_MAX: Final = 200_000
 """An object has at most a mebibyte and a half, and a ConfigMap one."""
-WORDS: Final = {Weight.DRIFT: "drift", Weight.WRONG: "wrong", Weight.UNKNOWN: "not known"}
+WORDS: Final = {Weight.DRIFT: "drift", Weight.WRONG: "wrong", Weight.UNKNOWN: "to check"}
 COLOURS: Final = {Weight.DRIFT: "#b26a00", Weight.WRONG: "#bf3b3b", Weight.UNKNOWN: "#5b6b7b"}
 _COMMAND: Final = re.compile(r"`([^`]+)`")
 _OUTCOMES: Final = {

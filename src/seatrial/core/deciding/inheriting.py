@@ -68,6 +68,8 @@ def inherited(told: T, blocker: Told | None) -> T:
     if blocker.code == HoldCode.LEADERLESS:
         # Only a controller keeps deadlines and promises; what people are asked to do has still to be done.
         return replace(told, next_step=without_promises(told.next_step), until=None)
+    if blocker.code == HoldCode.PAUSED:
+        told = replace(told, until=None)  # no deadline passes in a pause, and a node's begins again after it
     if not _keeps(blocker.code, told.code):
         return told
     why = f"{told.why}; the rollout waits ({blocker.code}): {blocker.why}"

@@ -61,6 +61,8 @@ class RolloutPhase(StrEnum):
 
 ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
 """Phases after which a campaign holds nobody up."""
+BACK: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
+"""Phases of the way back."""
 
 
 class Via(StrEnum):

@@ -451,6 +451,15 @@ def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | Non
     )
 
 
+def _still_lacking(node: NodeSeen) -> dict[str, str]:
+    """What a driver that was not validated in time lacks to this moment, as the parameters of a failure."""
+    record = record_of(node)
+    if record.reason != FailureCode.VALIDATION_TIMEOUT or record.trouble:
+        return {}
+    lack = why_unproven(node.facts, record)
+    return {**{key: str(value) for key, value in lack.params.items()}, "lack": lack.code.value} if lack else {}
+
+
 def _step_failed(node: NodeSeen, orders: Orders, now: Instant, goal: str) -> Step:
     record, wanted = record_of(node), node.facts.wanted_revision
     # A third version that somebody published tells nothing of the one that failed, and nobody would bring it here.
@@ -477,5 +486,5 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant, goal: str) -> Ste
     # What was recognised then is kept in the record; its words are shown as long as the pod that said them is there.
     is_same_pod = node.facts.driver is not None and node.facts.driver.uid == record.old_pod
     said = told(node.facts) if is_same_pod and record.trouble else {}
-    params = {"diagnosis": record.trouble} | said | {"why": record.reason} | reopened(record)
+    params = {"diagnosis": record.trouble} | said | _still_lacking(node) | {"why": record.reason} | reopened(record)
     return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))

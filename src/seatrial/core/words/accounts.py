@@ -106,7 +106,9 @@ def began(record: CampaignRecord) -> str:
     told = f"It began on {day_and_time(first.at)}"
     if last is first:
         return f"{told}."
-    return f"{told} and reached {last.phase} {span(last.at - first.at)} later."
+    # After a pause, or at a later wave, it is where it was before: what counts is when it first came there.
+    reached = next(each for each in record.history if each.phase is last.phase)
+    return f"{told} and reached {last.phase} {span(reached.at - first.at)} later."
 
 
 def nodes(tally: Tally | None, intent: Intent) -> str:

@@ -16,7 +16,7 @@ from string import Formatter
 from typing import Final
 
 from seatrial.core.budget.attrition.values import Reason
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import deployers, troubles
 from seatrial.core.model.campaign import Point, Via
 from seatrial.core.model.instants import Instant
@@ -61,6 +61,7 @@ OTHERWISE_NOTHING: Final = (
     ". A failed gate is not asked again and cannot be overruled: to try again, undo this rollout and start another"
 )
 
+RETRIED: Final = "Once it is fixed: `seatrial node retry {subject}`."
 UNDO: Final = "; or raise limits.maxFailed; or go back with `seatrial rollout abort {subject} --reason ...`"
 UNDO_MARKED: Final = f"{UNDO}, which marks the entry bad"
 """What else there is to do where a campaign stops, and what that does to the matrix."""
@@ -181,8 +182,8 @@ def _back_step(params: Mapping[str, str]) -> str:
 def why(held: Hold) -> str:
     """Why it waits, as the middle of a sentence."""
     text = _fill(EXPLANATIONS[held.code].why, held)
-    cause = _diagnosis(held)
-    text = f"{text}; {cause[0]}" if cause else text
+    cause, lack = _diagnosis(held), _lack(held)
+    text = f"{text}; {cause[0]}" if cause else f"{text}; {why(lack)}" if lack is not None else text
     return f"{text}{_taken(held)}{_opened(held)}"
 
 
@@ -201,7 +202,17 @@ def next_step(held: Hold) -> str:
     cause = _diagnosis(held)
     if cause is not None and held.code is not HoldCode.FAILED:
         return cause[1]
+    lack = _lack(held)
+    if lack is not None:
+        return f"{next_step(lack)} {_fill(RETRIED, held)}"
     return _fill(EXPLANATIONS[held.code].next_step, held)
+
+
+def _lack(held: Hold) -> Hold | None:
+    """What a node that has failed for want of proof lacks to this moment, as the hold that it was before."""
+    params = dict(held.params)
+    code = params.pop("lack", "")
+    return hold(held.subject, HoldCode(code), params) if held.code is HoldCode.FAILED and code else None
 
 
 def _diagnosis(held: Hold) -> tuple[str, str] | None:

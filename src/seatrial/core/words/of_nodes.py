@@ -243,7 +243,7 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.OFFER_REDUCED: says(
         "the node offers less than before the upgrade: {less}",
-        "Check the device plugin's and MIG manager's pods on the node, and nvidia-smi. To accept the loss: "
+        "Look for the cause with `seatrial doctor {subject}`. To accept the loss: "
         "`seatrial node retry {subject} --accept-loss`.",
     ),
     HoldCode.MIG_NOT_SETTLED: says(

@@ -442,7 +442,10 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "canary {node} is no longer healthy: {why}; nothing counts as evidence until it is",
         "{mend}. Unless it recovers in time, the rollout is undone.",
     ),
-    HoldCode.WAVE_AT_WORK: says("wave {wave} of {waves} is under way, {left:node} to go", BY_ITSELF),
+    HoldCode.WAVE_AT_WORK: says(
+        "wave {wave} of {waves} is under way, {left:node} to go",
+        "A node that something is in the way of says so itself; the others continue by themselves.",
+    ),
     HoldCode.WAVE_BLOCKED: says(
         "no node of wave {wave} of {waves} may start, {left} to go: at most {limit:node}{scope_text} may be "
         "unavailable, and failed nodes use that up: {nodes}",

@@ -125,7 +125,7 @@ def _event(found: RareFinding, asked: Asked) -> Event:
 def sentences(found: Proven) -> tuple[str, ...]:
     """What it proves and what it does not, a sentence each."""
     hours = f"{spans.hours(found.hours)} of {spans.hours(found.asked_hours)}"
-    told = [f"{hours} count as evidence: every gate passed before and after."]
+    told = [f"{hours} count as evidence{': every gate passed before and after' if found.hours else ''}."]
     if not found.is_watched:
         told.append(
             "Nothing watches between the rounds: an error that comes and goes there is missed. Start the controller "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from seatrial.core.model.gates.asking import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant
@@ -33,6 +34,10 @@ class NodePhase(StrEnum):
     UNCORDON_REQUIRED = "uncordon-required"
     UPGRADE_DONE = "upgrade-done"
     UPGRADE_FAILED = "upgrade-failed"
+
+
+NOT_BEGUN: Final = "not begun"
+"""What people read of a node without a state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
