@@ -460,10 +460,10 @@ def test_a_paused_wave_counts_its_nodes_as_before_and_a_node_left_out_is_not_don
         builders.a_node("n3", is_skipped=True),
         builders.a_node("n4"),
     )
-    waves = {"record": {"canaries": ("n1",), "wave": 0}, "nodes": nodes}
-    waving = rollout_picture.picture_of(a_look(RolloutPhase.WAVING, **waves))
-    waves["record"] |= {"paused_in": RolloutPhase.WAVING}
-    paused = rollout_picture.picture_of(a_look(RolloutPhase.PAUSED, is_paused=True, **waves))
+    record: dict[str, Any] = {"canaries": ("n1",), "wave": 0}
+    waving = rollout_picture.picture_of(a_look(RolloutPhase.WAVING, nodes=nodes, record=record))
+    record["paused_in"] = RolloutPhase.WAVING
+    paused = rollout_picture.picture_of(a_look(RolloutPhase.PAUSED, nodes=nodes, record=record, is_paused=True))
     assert waving is not None
     assert paused is not None
     assert (waving.wave_done, paused.wave_done) == (1, 1)

@@ -12,7 +12,7 @@ below it on every page, and the line does not repeat it. Tests: tests/app/test_h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from shlex import quote
@@ -221,18 +221,23 @@ def _well(found: Look, sight: Sight, waiting: Waits) -> Headline:
     if campaign is not None and campaign.phase is RolloutPhase.REVERTING:
         where = "it is being undone"
     failed, _ = left_behind(sight)
-    if failed:
-        why = f"{number_of(len(failed), 'node')} failed ({a_few(failed, NAMED_MAX)}), the others continue"
-        return Headline(word=Word.NEEDS_YOU, why=why, command=_why(failed[0]))
     blocked = [each for each in waits.together(waiting, name) if each.code in causes.IN_THE_WAY]
+    if failed:
+        why = f"{number_of(len(failed), 'node')} failed ({a_few(failed, NAMED_MAX)}){_held_up(blocked, name)}"
+        return Headline(word=Word.NEEDS_YOU, why=f"{why}, the others continue", command=_why(failed[0]))
     if not blocked:
         return Headline(word=Word.OK, why=where)
     # A node that is named can be asked about; what the rollout says of it follows from the node.
     first = next((each for each in blocked if each.nodes != (name,)), blocked[0])
-    more = sum(each.count for each in blocked if each is not first and each.nodes != (name,))
-    held_up = f", {number_of(more, 'more node')} held up" if more else ""
-    why = f"{first.code} ({_named(first)}){held_up}, the others continue"
+    more = _held_up((each for each in blocked if each is not first), name)
+    why = f"{first.code} ({_named(first)}){more}, the others continue"
     return Headline(word=Word.NEEDS_YOU, why=why, command=_why(first.nodes[0]))
+
+
+def _held_up(groups: Iterable[Waiting], name: str) -> str:
+    """How many further nodes something is in the way of; what the rollout itself says of them is no node more."""
+    count = sum(each.count for each in groups if each.nodes != (name,))
+    return f", {number_of(count, 'more node')} held up" if count else ""
 
 
 def _named(group: Waiting) -> str:
