@@ -265,3 +265,14 @@ def test_a_queued_node_whose_rollout_waits_for_what_is_not_seen_from_here_gets_t
     assert f"Answer    n3: {turn}. Put it back." in lines
     assert not [line for line in lines if line.startswith("Next")], "here the matrix is taken to stand"
     assert node_data.holds_of(found)["n3"].code == "not-its-turn"
+
+
+def test_a_pause_that_no_controller_has_heard_keeps_no_node_waiting() -> None:
+    written = Summary(state="progressing")
+    node = replace(builders.a_well_node("n5"), record=None)
+    nodes = (builders.a_well_node("n1", NodePhase.UPGRADE_DONE), node)
+    asked = a_campaign(RolloutPhase.REVERTING, nodes=nodes, summary=written, is_paused=True)
+    unasked = a_campaign(RolloutPhase.REVERTING, nodes=nodes, summary=written)
+    assert why.describe(asked, node) == why.describe(unasked, node)
+    assert "Requested pause, not done yet" in why.describe_rollout(asked)
+    assert not any(line.startswith("Requested") for line in why.describe_rollout(unasked))

@@ -39,6 +39,24 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return run
 
 
+def test_nodes_that_are_done_and_take_no_work_are_among_those_that_need_a_person(
+    call: Call,
+) -> None:
+    found = a_look(
+        builders.a_snapshot(
+            builders.a_done_node("n1"),
+            builders.a_done_node("n2", is_ready=False),
+            builders.a_done_node("n3", is_cordoned=True),
+        )
+    )
+    _, held = call(found, "get", "--held")
+    assert [line.split()[0] + " " + line.split()[-1] for line in held.splitlines()[1:3]] == [
+        "n2 node-not-ready",
+        "n3 foreign-cordon",
+    ]
+    assert "n1" not in held
+
+
 def change(found: NodeSeen, what: str, operator: Any = None, **options: Any) -> node.Change:
     """What a command writes on this node."""
     args = argparse.Namespace(what=what, **({"again": False, "accept_loss": False} | options))

@@ -137,6 +137,14 @@ def test_a_blocker_is_named_where_it_keeps_the_node_and_nowhere_else(
     assert (found.next_step == f"Mend {blocker}." and found is not node) is is_kept
 
 
+def test_without_a_controller_what_a_kubelet_does_is_still_said() -> None:
+    pulls = Told(
+        code=HoldCode.DRIVER_STARTING, why="no image", next_step="Check the tag; the kubelet retries on its own."
+    )
+    unled = Told(code=HoldCode.LEADERLESS, why="none", next_step="Start it.")
+    assert inherited(pulls, unled).next_step == pulls.next_step
+
+
 def test_in_a_pause_no_deadline_is_shown() -> None:
     node = Told(code=HoldCode.OFFER_REDUCED, why="one GPU less", next_step="Look.", until=600.0)
     paused = Told(code=HoldCode.PAUSED, why="paused", next_step="Resume.")

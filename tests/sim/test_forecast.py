@@ -263,6 +263,20 @@ def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:
     assert model.left_out() == {"skipped": ("n4",)}
 
 
+def test_a_failed_node_that_gets_another_version_begins_once() -> None:
+    """The ledger names it for its first attempt as long as it is closed, and its second asks to be let in."""
+    failed = builders.a_node(
+        "n1",
+        NodePhase.UPGRADE_FAILED,
+        is_cordon_ours=True,
+        record={"reason": "driver-crash-loop", "failed_revision": "another", "failures": 1, "has_lost_driver": True},
+    )
+    seen = builders.a_snapshot(failed, builders.a_node("n2"), admitted=builders.a_ledger("n1"))
+    intent = builders.an_intent(failed_max=2)
+    run = forecast(Model(inventory_of(seen, intent), intent, behaving(reload=100, validate=5)))
+    assert [(each.name, each.started_at, each.ended_at) for each in run.times] == [("n1", 0, 105), ("n2", 105, 210)]
+
+
 def test_a_node_found_failed_stays_failed_and_counts() -> None:
     failed = builders.a_node(
         "n1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from seatrial.cli.exit_codes import ExitCode
@@ -127,7 +128,8 @@ def page(voice: str, page: Sequence[str], *, rollout: str) -> Iterator[Said]:
         if re.match(r"[A-Z][a-z]+( [a-z]+)? {2,}\S", line):
             margin.setdefault(line[:10].strip(), line[10:].strip())
     state = margin["Rollout"].rpartition(": ")[2]
-    yield from _headline(voice, page[0], is_over=state in OVER)
+    wrapped = takewhile(lambda line: line.startswith(" "), page[1:])
+    yield from _headline(voice, " ".join((page[0], *map(str.strip, wrapped))), is_over=state in OVER)
     yield _of(voice, Claim.STATE, state, margin["Rollout"])
     if state != "waiting":  # without a canary, nodes that failed or were left out keep it waiting
         yield _of(voice, Claim.OVER, state in OVER, margin["Rollout"])

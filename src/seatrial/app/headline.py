@@ -117,16 +117,12 @@ def requested(sight: Sight) -> str:
     campaign = record.campaign
     if campaign is not None and campaign.phase is RolloutPhase.REVERTED:
         return ""
-    is_paused = campaign is not None and campaign.phase is RolloutPhase.PAUSED
-    if intent.campaign is None and record.summary is not None:
-        told = (*record.summary.told, *record.summary.waiting)
-        is_paused = any(each.code == HoldCode.PAUSED for each in told)
     is_undone = campaign is not None and campaign.phase is RolloutPhase.REVERTING
     if intent.campaign is not None and intent.campaign.abort and not is_undone:
         return "undo"
     if campaign is not None and campaign.phase in ENDED:
         return ""
-    return "" if intent.is_paused is is_paused else "pause" if intent.is_paused else "resume"
+    return "" if intent.is_paused is waits.is_paused(sight) else "pause" if intent.is_paused else "resume"
 
 
 def _line(found: Look, sight: Sight, waiting: Waits) -> Headline:
@@ -182,6 +178,9 @@ def _left(sight: Sight) -> Headline:
 def _held(name: str, sight: Sight, waiting: Waits) -> Headline:
     """It waits for a person; a rollout without a canary says so by its nodes."""
     told = next((each for each in waiting.rollout if each.code in NEEDS_SOMEBODY), None)
+    if told is not None and told.code == HoldCode.NODES_FAILED:
+        why = f"{_nodes(left_behind(sight)[0])} failed, not promoted"
+        return Headline(word=Word.NEEDS_YOU, why=why, command=_why(name))
     if told is not None:
         return _asked(name, told)
     campaign = sight.seen.rollout.campaign

@@ -20,7 +20,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.deciding import leading, summary
 from seatrial.core.deciding.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import ENDED, SourceFacts
+from seatrial.core.model.campaign import ENDED, RolloutPhase, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -112,14 +112,26 @@ def _tells_of_nodes(written: Summary) -> bool:
 def worked_out(sight: Sight, now: Instant) -> Decision:
     """What would be decided on what is seen from here.
 
-    A campaign's matrix is taken to stand: it cannot be seen, and whether it does is in the status.
+    A campaign's matrix is taken to stand: it cannot be seen, and whether it does is in the status. A pause that was
+    requested and has not begun keeps no node waiting yet.
     """
-    seen, campaign = sight.seen, sight.intent.campaign
+    seen, intent, campaign = sight.seen, sight.intent, sight.intent.campaign
+    if seen.rollout.summary is not None and not is_paused(sight):
+        intent = replace(intent, is_paused=False)
     if campaign is not None and campaign.has_source and seen.source is None:
         seen = replace(seen, source=SourceFacts(driver=str(sight.intent.target.driver)))
     from seatrial.core.decide import decide  # not needed where the controller has written why
 
-    return decide(seen, sight.intent, now)
+    return decide(seen, intent, now)
+
+
+def is_paused(sight: Sight) -> bool:
+    """Whether the controller has written that it is paused; the spec only says what was requested."""
+    record = sight.seen.rollout
+    if sight.intent.campaign is not None:
+        return record.campaign is not None and record.campaign.phase is RolloutPhase.PAUSED
+    written = record.summary
+    return written is not None and any(each.code == HoldCode.PAUSED for each in (*written.told, *written.waiting))
 
 
 def unreadable(seen: Snapshot) -> list[Hold]:

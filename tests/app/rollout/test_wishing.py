@@ -76,6 +76,13 @@ def test_an_abort_that_was_asked_for_stays_as_it_was() -> None:
     assert wishing.abort(a_rollout(phase="Reverted", abort="slow"), "other").said == "spring is already undone."
 
 
+def test_an_abort_of_what_goes_back_already_adds_nothing() -> None:
+    back = a_rollout(phase="Reverting")
+    back.raw["status"]["campaign"]["why"] = "gate smoke failed"
+    assert wishing.abort(back, "slow").spec is None
+    assert "already being undone: gate smoke failed." in wishing.abort(back, "slow").said
+
+
 def test_a_rollout_without_a_canary_has_nothing_to_approve_or_undo() -> None:
     plain = Rollout(raw={"metadata": {"name": "plain"}, "spec": {"target": {"driver": "580.105.08"}}})
     with pytest.raises(RolloutRefused, match="moves nodes only"):

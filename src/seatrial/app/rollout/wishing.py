@@ -97,6 +97,9 @@ def abort(rollout: Rollout, reason: str, *, marks_bad: bool = False) -> Wish:
         said = f"{rollout.name} is already being undone: {before}.{too} {filled(WATCH, {'name': rollout.name})}"
         what = "asked for the entry to be marked bad"
         return Wish(said=said, spec=marked or None, what=what, asks=Asked.UNDO)
+    if rollout.phase == "Reverting" and not is_new:
+        why = foreign.line(str(rollout.campaign.get("why") or "no reason is recorded"), 200)
+        return Wish(said=f"{rollout.name} is already being undone: {why}. {filled(WATCH, {'name': rollout.name})}")
     # Paused, it would wait for ever with the undo asked for.
     paused = _unpaused(rollout) if rollout.spec.get("paused") else {}
     goes_on = " Its pause ends with that." if paused else ""

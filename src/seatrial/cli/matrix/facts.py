@@ -168,6 +168,8 @@ def _search(data: Any, args: argparse.Namespace) -> int:
     for path, text, source in found[:SHOWN_MAX]:
         print(f"{path}\n    {text}" + (f"\n    source: {source}" if source else ""))
     left = len(found) - SHOWN_MAX
+    if not found:
+        print(f"Nothing found for {args.text}.", file=sys.stderr)
     print(f"{left} more; ask more narrowly, or with -o json." if left > 0 else _dated(data), file=sys.stderr)
     return ExitCode.OK
 

@@ -57,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_selector(listing, "only nodes with these labels")
     listing.add_argument("--state", default="", metavar="STATE", help="only nodes in this state")
     listing.add_argument(
-        "--held", action="store_true", help="only nodes that something holds up; not those whose turn has not come"
+        "--held",
+        action="store_true",
+        help="only nodes that something holds up, or that are done and take no work; not those whose turn has not come",
     )
     for name, text in (
         ("retry", "try failed nodes again"),
@@ -147,7 +149,9 @@ def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Told], args: argp
         return False
     is_gpu_node = node.record is not None or node.facts.driver is not None or _is_member(found, node.name)
     held = holds.get(node.name)
-    return (held is not None and held.code not in WAITING_IN_LINE) if args.held else is_gpu_node
+    if not args.held:
+        return is_gpu_node
+    return held.code not in WAITING_IN_LINE if held is not None else is_gpu_node and bool(node_data.trouble_of(node))
 
 
 def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Told], *, is_wide: bool) -> list[str]:
@@ -166,7 +170,7 @@ def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Told], *, is_
             _driver(facts),
             (facts.wanted.version or "?") if facts.wanted else "?",
             *((*more, facts.owner or "–") if is_wide else ()),
-            str(held.code) + _left(held, found.at) if held else "",
+            str(held.code) + _left(held, found.at) if held else node_data.trouble_of(node),
         )
         table.append(row)
     return terminal.columns(table).split("\n")

@@ -91,6 +91,13 @@ def holds_of(found: Look) -> dict[str, Told]:
     return told | {name: each for name, each in queued.items() if each is not None}
 
 
+def trouble_of(node: NodeSeen) -> str:
+    """What is wrong with a node that no rollout waits for: it takes no work, or may not."""
+    if not node.facts.is_ready and not node.facts.unreadable:
+        return "node-not-ready"
+    return "foreign-cordon" if cordoned_by(node) == BY_ANOTHER else ""
+
+
 BY_ANOTHER: Final = "somebody else"
 
 

@@ -143,6 +143,7 @@ def answers_of(lines: list[str]) -> list[dict[str, str]]:
 def describe_rollout(found: Look) -> list[str]:
     """Where a rollout stands, and the answer."""
     from seatrial.app import waits
+    from seatrial.app.headline import requested
     from seatrial.app.picture import picture_of
 
     waiting = waits.waits_of(found)
@@ -163,6 +164,9 @@ def describe_rollout(found: Look) -> list[str]:
     lines.append(f"Phase     {record.phase.value} for {spans.span(found.at - record.entered_at)} ({picture.mode})")
     if picture.source:
         lines.append(f"Source    {picture.source}{', as the last controller read it' if picture.is_stale else ''}")
+    asked = requested(found.sight)
+    if asked:
+        lines.append(f"Requested {asked}, not done yet")
     if record.why:
         lines.append(f"Undone    {record.why}")
     answers = [f"Answer    {waits.sentence(_whom(intent.rollout, each), each, found.at)}" for each in picture.told]

@@ -48,10 +48,10 @@ AGAIN: Final = "It continues once a controller is in charge again."
 
 _SENTENCES: Final = re.compile(r"(?<=\.) +(?=[A-Z])")
 _PROMISE: Final = re.compile(
-    r"automatically|on its own|by itself|^It (?:continues|starts|begins|follows|goes|is (?:resumed|restarted|added))\b"
-    r"|, then continues"
+    r"automatically|(?<!kubelet retries )on its own|by itself|, then continues"
+    r"|^It (?:continues|starts|begins|follows|goes|is (?:resumed|restarted|added))\b"
 )
-"""How a sentence begins, or what is in it, that says what a controller will do without a person."""
+"""How a sentence begins, or what is in it, that says what a controller will do; a kubelet goes on without one."""
 
 T = TypeVar("T", bound=Told)
 

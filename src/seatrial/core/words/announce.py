@@ -23,6 +23,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.node.writing import told
 from seatrial.core.text.names import number_of
 from seatrial.core.words import conditions, explain
 from seatrial.core.words.acts import EVICTION_FAILED, on_node
@@ -186,12 +187,14 @@ def _passage(before: NodeSeen | None, action: WriteNodeRecord, has_moved_pods: b
         case _:
             pass  # the state says it all
     if record.phase is NodePhase.UPGRADE_FAILED and left is not NodePhase.UPGRADE_FAILED:
-        yield _given_up(action)
+        yield _given_up(before, action)
 
 
-def _given_up(action: WriteNodeRecord) -> Announcement:
+def _given_up(before: NodeSeen | None, action: WriteNodeRecord) -> Announcement:
     """Why a node was given up, and what to do: NVIDIA's controller is silent here."""
-    held = hold(action.node, HoldCode.FAILED, why=action.record.reason, diagnosis=action.record.trouble)
+    params = told(before.facts) if before is not None and action.record.trouble else {}
+    params |= {"why": action.record.reason, "diagnosis": action.record.trouble}
+    held = hold(action.node, HoldCode.FAILED, params)
     why = explain.why(held)
     return _warning(f"{why[0].upper()}{why[1:]}. {explain.next_step(held)}")
 

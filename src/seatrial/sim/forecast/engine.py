@@ -171,7 +171,7 @@ class _Rollout:
         for who, member in enumerate(self._members):
             standing = member.start.standing
             self._stand(who, standing, 0.0)
-            if standing.is_held:
+            if standing.is_held and not standing.is_wishing:  # who asks anew is let in with the others
                 self._start(who, 0.0)
             elif standing.is_failed:
                 self._follow(who, self._walks[who].rest(), 0.0)
