@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE, ExitCode.TIMEOUT)
 MARKDOWN = "markdown"
-HTML = "html"
 BRIEF = "brief"
 
 
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_place,
         help="write the report into this ConfigMap, which has to be there",
     )
-    formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
+    formats.add_output(parser, formats.WIDE, MARKDOWN, formats.JUNIT, formats.SARIF, BRIEF)
     cluster_options.add_watch(parser)
     parser.add_argument("--every", metavar="60s", type=span, default=60, help="with -w: how often the cluster is read")
     parser.add_argument(
@@ -166,8 +165,6 @@ def _print(found: Audited, output: str, code: ExitCode) -> None:
             formats.print_document(audit_telling.as_data(found, code), output)
         case "markdown":
             print_data(audit_telling.as_markdown(found))
-        case "html":
-            print_data(audit_reports.as_html(found, code), end="")
         case formats.JUNIT:
             print_data(audit_reports.as_junit(found), end="")
         case formats.SARIF:
