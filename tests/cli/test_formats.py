@@ -109,5 +109,5 @@ def test_nobody_else_writes_documents_or_offers_formats() -> None:
         "matrix/facts.py",  # a fact is YAML for people, too
         "run/forecasts/html.py",
         "show/report/page.py",
-        "survey/audit_reports.py",  # a page carries its data
+        "survey/audit_reports.py",  # a ConfigMap keeps a document
     ]

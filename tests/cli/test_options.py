@@ -81,7 +81,7 @@ TABLE: Final = {
     "dra status": Row(("table", "wide", "json", "yaml"), "c", "one look at all of them; `dra reroll --wait` goes on"),
     "dra reroll": Row(DOCUMENTS, "c", "a write to nodes that are named, or all; --wait ends when it is done"),
     "audit": Row(
-        ("table", "wide", "json", "yaml", "markdown", "html", "junit", "sarif", "brief"),
+        ("table", "wide", "json", "yaml", "markdown", "junit", "sarif", "brief"),
         "wc",
         "all GPU nodes; what it prints is no object",
     ),

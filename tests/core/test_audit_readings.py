@@ -14,7 +14,6 @@ from seatrial.core.survey.audit.drafting import draft
 from seatrial.core.survey.audit.findings import FindingKind
 from seatrial.core.survey.audit.images import component_of, digests_of, name_of, tag_of
 from seatrial.core.survey.audit.objects import (
-    SYSFS,
     CsvObject,
     DeploymentObject,
     DriverResource,
@@ -387,7 +386,10 @@ def test_without_a_network_driver_pod_the_driver_is_inbox_and_not_unknown() -> N
 def test_firmware_is_told_by_family_and_every_adapter_counts() -> None:
     nics = tuple(NicObject(node="gpu-1", firmware=text) for text in ("28.45.1020", "28.43.1014", "22.45.1020"))
     objects = a_cluster(a_node(), nics=nics, gaps={})
-    assert _text(reading(objects, Component.FIRMWARE_CX7)) == "28.43.1014 and 28.45.1020"
+    found = reading(objects, Component.FIRMWARE_CX7)
+    assert _text(found) == "28.43.1014 and 28.45.1020"
+    assert isinstance(found, Seen)
+    assert found.evidence == "NicDevice status.firmwareVersion"
     assert _text(reading(objects, Component.FIRMWARE_CX6)) == "22.45.1020"
     assert isinstance(reading(objects, Component.FIRMWARE_BF3), Absent)
 
@@ -399,35 +401,15 @@ def test_an_adapter_whose_firmware_nobody_has_read_may_be_of_any_family() -> Non
 
 
 def test_a_node_without_nic_devices_has_firmware_that_nobody_can_tell() -> None:
-    for gaps in ({}, NOT_SERVED):
+    for gaps, missing in (
+        ({}, "a NicDevice of the node"),
+        (NOT_SERVED, "NicDevices, which the NIC configuration operator makes"),
+    ):
         found = reading(a_cluster(gaps=gaps), Component.FIRMWARE_CX7)
-        assert isinstance(found, NotObservable)
-        assert found.cause is Cause.NATURE
+        assert found == NotObservable(cause=Cause.NATURE, missing=missing)
     found = reading(a_cluster(gaps=forbidden(Source.NIC_DEVICES)), Component.FIRMWARE_CX7)
     assert isinstance(found, NotObservable)
     assert found.missing == "the right to list nicdevices.configuration.net.nvidia.com"
-
-
-def test_a_job_on_the_node_tells_firmware_where_no_object_does() -> None:
-    nics = (NicObject(node="gpu-1", firmware="28.43.1014", evidence=SYSFS),)
-    found = reading(a_cluster(nics=nics, asked={"gpu-1": ""}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
-    assert isinstance(found, Seen)
-    assert (found.text, found.evidence) == ("28.43.1014", SYSFS)
-
-
-def test_a_job_that_saw_no_adapter_is_an_answer_and_one_that_failed_is_none() -> None:
-    found = reading(a_cluster(asked={"gpu-1": ""}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
-    assert found == Absent(why="a Job saw no network adapter of NVIDIA on the node's PCI bus")
-    found = reading(a_cluster(asked={"gpu-1": "ErrImagePull"}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
-    assert isinstance(found, NotObservable)
-    assert (found.cause, found.missing) == (Cause.OBJECT, "an answer of the Job on the node: ErrImagePull")
-
-
-def test_an_adapter_on_the_bus_that_shows_a_job_no_firmware_is_not_taken_for_none() -> None:
-    nics = (NicObject(node="gpu-1", firmware="", evidence=SYSFS),)
-    found = reading(a_cluster(nics=nics, asked={"gpu-1": ""}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
-    assert isinstance(found, NotObservable)
-    assert "its RDMA driver is not loaded" in found.missing
 
 
 def _text(found: object) -> str:

@@ -303,7 +303,7 @@ def with_window(**window: Any) -> dict[str, Any]:
         (a_campaign(gates=[GATE, GATE]), "Duplicate value"),
         (a_campaign(gates=[GATE | {"name": "NCCL test"}]), "a gate's name is a DNS label such as nccl-all-reduce"),
         (a_campaign(gates=[GATE | {"name": "readiness"}]), "readiness is the gate that every canary has"),
-        (a_campaign(gates=[GATE | {"name": "prepull"}]), "prepull and nic-firmware are Jobs of seatrial's own"),
+        (a_campaign(gates=[GATE | {"name": "prepull"}]), "prepull is a Job of seatrial's own"),
         (
             a_campaign(gates=[{"name": "nccl"}]),
             "a gate has exactly one of image, attest, prometheus, expression, tenant and webhook",

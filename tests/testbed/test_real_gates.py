@@ -32,7 +32,6 @@ from seatrial.core.model.gates.gate import Gate, GateVerdict, Limit, Measurement
 from seatrial.ports import Result
 from seatrial_lab.image import build, bytecode, recipe
 from seatrial_lab.testbed import controller_process, waiting
-from seatrial_lab.testbed.neighbours.gate_runs import Ended, GateRuns
 from seatrial_lab.testbed.nodes import consumers, manifests
 from seatrial_lab.testbed.nodes.fleet import make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
@@ -356,21 +355,6 @@ async def test_a_gate_on_a_node_that_is_lost_was_not_measured_and_its_pod_goes_w
         assert yard.named("lost")["metadata"]["deletionTimestamp"], "nobody there can say that it is gone"
     waiting.wait_for(lambda: not yard.named("lost"), what="its pod to go", timeout_seconds=TIMEOUT_SECONDS)
     yard.real.wait_ready()
-
-
-def test_an_audit_reads_the_bus_of_a_node_by_a_job_that_even_a_strict_namespace_lets_in(yard: Yard) -> None:
-    """This machine has no adapter of NVIDIA, and the Job has to have looked to say so."""
-    assert not [each for each in Path("/sys/bus/pci/devices").glob("*/vendor") if each.read_text().strip() == "0x15b3"]
-    where = ("--kubeconfig", str(yard.plane.kubeconfig), "--nic-image", consumers.IMAGE, "--jobs-namespace", STRICT)
-    # The other node is played, and so is what its Job says; nobody plays on the real one.
-    played = GateRuns(yard.plane, namespace=STRICT, answer=lambda run: None if run.node == REAL else Ended(code=1))
-    with played:
-        said = forked.run("audit", *where, "-o", "json", timeout_seconds=TIMEOUT_SECONDS)
-    found = json.loads(said.stdout)
-    (audited,) = (each for each in found["nodes"] if each["name"] == REAL)
-    assert "firmware_cx7" in audited["absent"]
-    (row,) = (each for each in found["components"] if each["component"] == "firmware_cx7")
-    assert "a Job saw no network adapter of NVIDIA on the node's PCI bus" in row["readFrom"]
 
 
 def running(yard: Yard, name: str) -> str:

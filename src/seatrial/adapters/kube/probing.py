@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -94,7 +94,7 @@ class Prober:
             gpu_count=gpu_count,
             free_count=max(0, gpu_count - used),
             by_claim=by_claim,
-            is_ready=_is_ready(node),
+            is_ready=any(each.type == "Ready" and each.status == "True" for each in node.status.conditions),
             has_links=suite.has_links(node.metadata.labels, resources),
         )
 
@@ -119,20 +119,6 @@ class Prober:
         """Have a gate measured on a node, or on a gang of them, and wait for what comes of it."""
         by_claim = offer.by_claim and gate.gpus > 0
         act = StartProbe(rollout="", gate=gate, node=offer.node, round=1, attempt=1, by_claim=by_claim, gang=gang)
-        measured, _ = await self._asked(act, on_state)
-        return measured
-
-    async def hear(self, gate: Gate, node: str) -> tuple[Measurement, str]:
-        """Have a Job run on a node that asks for no GPU, and wait for what it leaves as its last words."""
-        act = StartProbe(rollout="", gate=gate, node=node, round=1, attempt=1)
-        return await self._asked(act, lambda _: None)
-
-    async def is_ready(self, name: str) -> bool:
-        """Whether a node's kubelet would start anything; by a list, since who audits may do no more."""
-        found = await self._client.list(keys.NODES, kinds.Node, field_selector=f"metadata.name={name}")
-        return any(map(_is_ready, found.items))
-
-    async def _asked(self, act: StartProbe, on_state: OnState) -> tuple[Measurement, str]:
         token = secrets.token_hex(8)
         body = probes.job_alone(act, token, level=self._level)
         job = await self._client.create(keys.jobs_path(self._home), body, Job)
@@ -141,48 +127,48 @@ class Prober:
             # After it, since they go with it, also when nobody is left to take it away; its pod waits for them.
             for each in companions_of(act, token, self._home, _owner(job)):
                 await self._client.create(each.path, each.body)
-            return await self._wait(act.gate, act.node, name, on_state)
+            return await self._wait(gate, offer.node, name, on_state)
         finally:
             await asyncio.shield(self._take_away(name))
 
-    async def _wait(self, gate: Gate, node: str, name: str, on_state: OnState) -> tuple[Measurement, str]:
+    async def _wait(self, gate: Gate, node: str, name: str, on_state: OnState) -> Measurement:
         until = self._clock() + gate.timeout_seconds + probes.START_SECONDS + END_SECONDS
         heard = ""
         while True:
             job, pods, refused = await self._look(name)
             if job is None:
-                return _unknown(gate, node, "somebody deleted its Job"), ""
-            told = [probes.probe_pod_item(pod) for pod in pods]
-            found = probes.measurement_of(job, told, refused)
+                return _unknown(gate, node, "somebody deleted its Job")
+            found = probes.measurement_of(job, pods, refused)
             if found is not None and found.verdict is not GateVerdict.PENDING:
-                return found, _message(pods)
+                return found
             if refused:
-                return _unknown(gate, node, f"its pod is not let in: {refused[0].said}"), ""
-            stuck = next((pod.said for pod in told if pod.is_stuck), "")
+                return _unknown(gate, node, f"its pod is not let in: {refused[0].said}")
+            stuck = next((pod.said for pod in pods if pod.is_stuck), "")
             if stuck:
-                return _unknown(gate, node, f"its container does not start: {stuck}"), ""
+                return _unknown(gate, node, f"its container does not start: {stuck}")
             if self._clock() > until:
-                return _unknown(gate, node, "its Job did not end in time, nor was it ended"), ""
-            state = _state(told, found)
+                return _unknown(gate, node, "its Job did not end in time, nor was it ended")
+            state = _state(pods, found)
             if state != heard:
                 heard = state
                 on_state(state)
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _look(self, name: str) -> tuple[ProbeItem | None, tuple[kinds.Pod, ...], list[RefusalItem]]:
+    async def _look(self, name: str) -> tuple[ProbeItem | None, list[ProbePodItem], list[RefusalItem]]:
         try:
             job = await self._client.get(f"{keys.jobs_path(self._home)}/{name}", Job)
         except errors.NotFound:
-            return None, (), []
+            return None, [], []
         pods = await self._client.list(
             keys.pods_path(self._home), kinds.Pod, label_selector=f"batch.kubernetes.io/job-name={name}"
         )
+        seen = [probes.probe_pod_item(pod) for pod in pods.items]
         refused: list[RefusalItem] = []
-        if not pods.items:
+        if not seen:
             about = f"{probes.REFUSALS},involvedObject.name={name}"
             events = await self._client.list(keys.events_path(self._home), kinds.Event, field_selector=about)
             refused = [item for item in map(probes.refusal_item, events.items) if item is not None]
-        return probes.probe_item(job), tuple(pods.items), refused
+        return probes.probe_item(job), seen, refused
 
     async def _take_away(self, name: str) -> None:
         with contextlib.suppress(errors.NotFound):
@@ -191,16 +177,6 @@ class Prober:
 
 def _owner(job: Job) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "name": job.metadata.name, "uid": job.metadata.uid}
-
-
-def _is_ready(node: kinds.Node) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
-
-
-def _message(pods: Iterable[kinds.Pod]) -> str:
-    """What the first container that ended has left."""
-    ended = (each.state.terminated for pod in pods for each in pod.status.container_statuses)
-    return next((each.message for each in ended if each is not None), "")
 
 
 def _state(pods: list[ProbePodItem], found: Measurement | None) -> str:

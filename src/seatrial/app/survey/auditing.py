@@ -6,7 +6,7 @@ tests/cli/test_audit.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -42,9 +42,6 @@ class AuditOptions:
     on: date | None = None
     """None for the day on which the cluster was read."""
     facts: tuple[str, ...] = ()
-    nic_image: str = ""
-    """With a shell in it: Jobs read the firmware of network adapters where no object tells it. Empty for no Jobs."""
-    jobs_namespace: str = "default"
     reads_releases: bool = False
     """Whether Helm's releases may be read where no other object tells an operator's version."""
 
@@ -61,12 +58,7 @@ class Audited:
     """Its key; empty without a matrix."""
 
 
-async def audit(
-    cluster: Cluster,
-    options: AuditOptions,
-    on_read: OnRead | None = None,
-    on_job: Callable[[int], None] = lambda _: None,
-) -> Audited:
+async def audit(cluster: Cluster, options: AuditOptions, on_read: OnRead | None = None) -> Audited:
     """Read the cluster once, and say everything there is to say."""
     from seatrial.adapters.kube.surveying import auditing
 
@@ -75,25 +67,8 @@ async def audit(
         objects = await auditing.read(client, namespace=cluster.namespace, on_read=on_read)
         if options.reads_releases:
             objects = await _with_releases(client, objects)
-        if options.nic_image:
-            objects = await _with_nics(client, objects, options, facts, on_job)
         on = options.on or datetime.fromtimestamp(client.now()).astimezone().date()
     return audited(objects, on, facts, wanted)
-
-
-async def _with_nics(
-    client: Client, objects: Objects, options: AuditOptions, facts: Facts, on_job: Callable[[int], None]
-) -> Objects:
-    """Ask nodes for the firmware of their adapters, where the objects leave it open."""
-    from seatrial.adapters.kube.surveying import nics
-    from seatrial.core.survey.audit.observing import observe
-
-    told = {node.name: node.around.nics for node in observe(objects, facts).nodes}
-    silent = [name for name, found in told.items() if not found or not all(each.firmware for each in found)]
-    read = await nics.read(client, silent, image=options.nic_image, home=options.jobs_namespace, on_node=on_job)
-    heard = {node for node, why in read.asked.items() if not why}
-    kept = [each for each in objects.nics if each.node not in heard]
-    return replace(objects, nics=(*kept, *read.nics), asked=read.asked)
 
 
 async def _with_releases(client: Client, objects: Objects) -> Objects:

@@ -123,7 +123,6 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ("seatrial audit", "compare like nodes"),
         ("seatrial audit --file gpu-version-matrix.yaml", "with the production entry"),
         ("seatrial audit --fail-on drift -o junit", "for CI"),
-        ("seatrial audit -o html > audit.html", ""),
     ),
     "doctor": (
         ("seatrial doctor", "every node"),

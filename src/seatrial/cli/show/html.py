@@ -66,7 +66,7 @@ svg text { font: 12px system-ui, "Segoe UI", "Noto Sans", sans-serif; fill: var(
 svg text.on { fill: #fff; font-weight: 600 }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; font-size: 14px }
-td, th { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--edge); vertical-align: top }
+td { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--edge); vertical-align: top }
 td:first-child { white-space: nowrap; color: var(--soft) }
 pre { background: #1c2733; color: #e6edf3; border-radius: 8px; padding: 14px 18px; overflow-x: auto; font-size: 13px }
 .key { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin: 0 5px 0 0 }

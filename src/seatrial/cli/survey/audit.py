@@ -4,8 +4,6 @@ It reads objects once and changes nothing. What may not be read is reported as s
 
 In detail:
 
-Nothing runs on a node, unless --nic-image sends a Job there that reads the firmware of network adapters and ends.
-
 Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is wrong, 11 when nothing is
 wrong but a rule warns, or something is not observable or unproven.
 
@@ -22,7 +20,6 @@ import math
 import sys
 import time
 from datetime import UTC, date, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
 
 EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE, ExitCode.TIMEOUT)
 MARKDOWN = "markdown"
-HTML = "html"
 BRIEF = "brief"
 
 
@@ -67,21 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_place,
         help="write the report into this ConfigMap, which has to be there",
     )
-    formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
+    formats.add_output(parser, formats.WIDE, MARKDOWN, formats.JUNIT, formats.SARIF, BRIEF)
     cluster_options.add_watch(parser)
     parser.add_argument("--every", metavar="60s", type=span, default=60, help="with -w: how often the cluster is read")
-    parser.add_argument(
-        "--nic-image",
-        metavar="IMAGE",
-        default="",
-        help="read NIC firmware by a Job on each GPU node, where no NicDevice shows it; any image with sh in it",
-    )
-    rare.add_argument(
-        "--jobs-namespace",
-        metavar="NAMESPACE",
-        default="default",
-        help="where the Jobs of --nic-image are made (default)",
-    )
     parser.add_argument(
         "--helm-secrets",
         action="store_true",
@@ -95,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     if args.snapshot is not None and (args.watch or args.report_to is not None):
         print("seatrial: --snapshot names a file: it does not change, and no ConfigMap is beside it.", file=sys.stderr)
         return ExitCode.USAGE
-    if args.snapshot is not None and (args.nic_image or args.helm_secrets):
-        print("seatrial: --snapshot names a file: it has no nodes for a Job, and no Secrets.", file=sys.stderr)
+    if args.snapshot is not None and args.helm_secrets:
+        print("seatrial: --snapshot names a file: it has no Secrets.", file=sys.stderr)
         return ExitCode.USAGE
     if args.watch:
         return _watch(args)
@@ -135,13 +119,10 @@ def _look(args: argparse.Namespace) -> tuple[Audited, ExitCode]:
         entry=args.entry,
         on=args.on,
         facts=tuple(args.facts),
-        nic_image=args.nic_image,
-        jobs_namespace=args.jobs_namespace,
         reads_releases=args.helm_secrets,
     )
     with counting() as on_read:
-        on_job = partial(on_read, "Job")
-        found = finished(auditing.audit(cluster_options.cluster_of(args), options, on_read, on_job))
+        found = finished(auditing.audit(cluster_options.cluster_of(args), options, on_read))
     code = exit_code(found, frozenset(map(FindingKind, args.fail_on)))
     if args.report_to is not None:
         _keep(found, code, args)
@@ -166,8 +147,6 @@ def _print(found: Audited, output: str, code: ExitCode) -> None:
             formats.print_document(audit_telling.as_data(found, code), output)
         case "markdown":
             print_data(audit_telling.as_markdown(found))
-        case "html":
-            print_data(audit_reports.as_html(found, code), end="")
         case formats.JUNIT:
             print_data(audit_reports.as_junit(found), end="")
         case formats.SARIF:

@@ -1,4 +1,4 @@
-"""An audit for other programs and other readers: JUnit, SARIF, a page, and one line for a chat.
+"""An audit for other programs and other readers: JUnit, SARIF, a report to keep, and one line for a chat.
 
 Law of this file: made of the same audit as the table, so they cannot differ; unknown is never a pass in any of them.
 Tests: tests/cli/test_audit_reports.py
@@ -7,10 +7,8 @@ Tests: tests/cli/test_audit_reports.py
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from datetime import datetime
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli import formats
@@ -29,8 +27,6 @@ DOCUMENT_MAX: Final = 600_000
 PAGE_MAX: Final = 200_000
 """An object has at most a mebibyte and a half, and a ConfigMap one."""
 WORDS: Final = {Weight.DRIFT: "drift", Weight.WRONG: "wrong", Weight.UNKNOWN: "to check"}
-COLOURS: Final = {Weight.DRIFT: "#b26a00", Weight.WRONG: "#bf3b3b", Weight.UNKNOWN: "#5b6b7b"}
-_COMMAND: Final = re.compile(r"`([^`]+)`")
 _OUTCOMES: Final = {
     State.DRIFT: Outcome.FAILED,
     State.MIXED: Outcome.FAILED,
@@ -130,66 +126,3 @@ def _result(found: Audited, finding: AuditFinding, index: int) -> dict[str, Any]
         "locations": [location] if location else [],
         "properties": {"weight": finding.weight.value, "evidence": list(finding.evidence)},
     }
-
-
-# ── for people who would rather look ─────────────────────────────────────────────────────────────────────────────────
-
-
-def as_html(found: Audited, code: ExitCode) -> str:
-    """A page that fetches nothing; the same as a document is in it."""
-    from seatrial.cli.show.html import STYLE
-
-    header, *rows = audit_telling.table(found, is_wide=True)
-    head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row)}</tr>" for row in rows)
-    besides = "".join(f"<p class='soft'>{escape(each)}</p>" for each in audit_telling.besides(found))
-    kept = json.dumps(audit_telling.as_data(found, code)).replace("<", "\\u003c")
-    cards = "".join(_card(each) for each in found.audit.findings)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>seatrial: GPU cluster audit</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{TABLE_STYLE}</style></head>
-<body><main>
-<h1>GPU cluster audit</h1>
-<p class="soft">{escape(audit_telling.head(found))}</p>
-{_figures(found)}
-{cards}
-<div class="card"><h2>Components</h2>
-<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{besides}</div>
-<footer>{escape(audit_telling.end(found))} Written by seatrial audit. The same as a document is in this page.</footer>
-<script type="application/json" id="data">{kept}</script>
-</main></body></html>
-"""
-
-
-TABLE_STYLE: Final = """
-table { border-collapse: collapse; width: 100%; font-size: 13px; margin-top: 8px }
-th { text-align: left; color: #5b6b7b; font-weight: 600 } th, td { padding: 4px 10px 4px 0; vertical-align: top }
-tbody tr { border-top: 1px solid #e3e8ee }
-td:nth-child(2) { white-space: nowrap } .card h3 { margin-top: 0 }
-code { font-size: 13px; overflow-wrap: anywhere; background: #f0f3f6; border-radius: 4px; padding: 1px 4px }
-"""
-
-
-def _figures(found: Audited) -> str:
-    counts = Counter(each.weight for each in found.audit.findings)
-    told = [(str(len(found.audit.observed.nodes)), "GPU nodes")]
-    told += [(str(counts[weight]), WORDS[weight]) for weight in Weight]
-    shown = "".join(f"<div><b>{escape(figure)}</b><span>{escape(what)}</span></div>" for figure, what in told)
-    return f'<div class="card {"bad" if counts else "good"}"><div class="figures">{shown}</div></div>'
-
-
-def _with_code(text: str) -> str:
-    """What stands in backticks is a command."""
-    return _COMMAND.sub(r"<code>\1</code>", escape(text))
-
-
-def _card(finding: AuditFinding) -> str:
-    about = f" {finding.component.value}" if finding.component is not None else ""
-    nodes = f" ({len(finding.nodes)}: {a_few(finding.nodes)})" if finding.nodes else ""
-    nodes += audit_telling.since(finding)
-    evidence = "".join(f"<p class='soft'>{escape(each)}</p>" for each in finding.evidence)
-    title, colour = escape(finding.kind.value + about + nodes), COLOURS[finding.weight]
-    return (
-        f'<div class="card" style="border-left: 5px solid {colour}"><h3>{title}</h3>'
-        f"<p>{escape(finding.message)}</p>{evidence}<p>→ {_with_code(finding.next_step)}</p></div>"
-    )

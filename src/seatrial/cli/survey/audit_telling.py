@@ -33,13 +33,13 @@ ALL_MAX: Final = 60
 
 def as_table(found: Audited, *, is_wide: bool) -> str:
     """A line for each component, then each finding with what to do."""
-    lines = [head(found), "", columns(table(found, is_wide=is_wide)), *besides(found)]
+    lines = [_head(found), "", columns(_table(found, is_wide=is_wide)), *_besides(found)]
     for finding in found.audit.findings:
         lines += ["", *_block(finding, is_wide=is_wide)]
-    return "\n".join([*lines, "", end(found)])
+    return "\n".join([*lines, "", _end(found)])
 
 
-def head(found: Audited) -> str:
+def _head(found: Audited) -> str:
     """Which nodes there are, and what they are compared with."""
     observed = found.audit.observed
     kinds = Counter(str(node.like) for node in observed.nodes)
@@ -49,7 +49,7 @@ def head(found: Audited) -> str:
     return f"{number_of(len(observed.objects.nodes), 'node')}, {with_gpus}; {compared}."
 
 
-def table(found: Audited, *, is_wide: bool) -> Iterator[tuple[str, ...]]:
+def _table(found: Audited, *, is_wide: bool) -> Iterator[tuple[str, ...]]:
     """A row for each component, and its header first."""
     yield ("COMPONENT", "STATE", *(("WANTED",) if found.entry else ()), "FOUND", *(("READ FROM",) if is_wide else ()))
     for row in found.audit.rows:
@@ -72,7 +72,7 @@ def _found(row: Row) -> str:
     return ", ".join(parts) or NOTHING
 
 
-def besides(found: Audited) -> Iterator[str]:
+def _besides(found: Audited) -> Iterator[str]:
     """What is true of the cluster and is no row of the table."""
     left = [row for row in found.audit.rows if not is_shown(row)]
     absent = [row.component.value for row in left if row.state is State.ABSENT]
@@ -95,14 +95,14 @@ def besides(found: Audited) -> Iterator[str]:
 def _block(finding: AuditFinding, *, is_wide: bool) -> Iterator[str]:
     about = f" {finding.component.value}" if finding.component is not None else ""
     named_max = len(finding.nodes) if is_wide else NAMED_MAX
-    yield f"{finding.kind.value}{about}{_nodes(finding, named_max)}{since(finding)}"
+    yield f"{finding.kind.value}{about}{_nodes(finding, named_max)}{_since(finding)}"
     yield from _wrapped(finding.message, "")
     for each in finding.evidence:
         yield from _wrapped(each, "evidence: ")
     yield from _wrapped(finding.next_step, "→ ")
 
 
-def since(finding: AuditFinding) -> str:
+def _since(finding: AuditFinding) -> str:
     """From when on, where an object tells."""
     if finding.since is None:
         return ""
@@ -119,7 +119,7 @@ def _wrapped(text: str, mark: str) -> Iterator[str]:
         yield f"    {mark if number == 0 else ' ' * len(mark)}{line}"
 
 
-def end(found: Audited) -> str:
+def _end(found: Audited) -> str:
     """How many findings, of which kinds, as of when."""
     kinds = Counter(each.kind.value for each in found.audit.findings)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -132,10 +132,10 @@ def end(found: Audited) -> str:
 
 def as_markdown(found: Audited) -> str:
     """The same as a page: tables that a forge or a wiki shows."""
-    header, *rows = table(found, is_wide=True)
-    lines = ["# GPU cluster audit", "", head(found), "", _line(header), _line("---" for _ in header)]
-    lines += [*map(_line, rows), *([""] if [*besides(found)] else []), *(f"- {each}" for each in besides(found))]
-    lines += ["", f"## {end(found)}"]
+    header, *rows = _table(found, is_wide=True)
+    lines = ["# GPU cluster audit", "", _head(found), "", _line(header), _line("---" for _ in header)]
+    lines += [*map(_line, rows), *([""] if [*_besides(found)] else []), *(f"- {each}" for each in _besides(found))]
+    lines += ["", f"## {_end(found)}"]
     for finding in found.audit.findings:
         about = f" {finding.component.value}" if finding.component is not None else ""
         lines += ["", f"### {finding.kind.value}{about}{_nodes(finding)}", "", finding.message, ""]

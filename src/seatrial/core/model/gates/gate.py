@@ -18,8 +18,6 @@ from seatrial.core.model.instants import Instant
 
 PREPULL: Final = "prepull"
 """The Job that brings a driver's image to a node before it is moved: measured like a gate, and no gate of anybody's."""
-NIC_FIRMWARE: Final = "nic-firmware"
-"""The Job that reads the firmware of a node's network adapters for an audit: no gate of anybody's either."""
 PROBE_LABEL: Final = "seatrial.dev/gate"
 """The label by which a pod is known that measures a gate."""
 GANG: Final = "distributed"

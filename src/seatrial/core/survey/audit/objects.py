@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Loaded, NodeSeen
 from seatrial.core.survey.adoption.traces import Traces
 from seatrial.core.survey.sources import Gap, Source
-
-NIC_DEVICE: Final = "NicDevice status.firmwareVersion"
-SYSFS: Final = "/sys/bus/pci, read by a Job on the node"
 
 Images = tuple[tuple[str, str], ...]
 """Containers with their images, in the order of the pod."""
@@ -132,13 +128,11 @@ class DriverResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicObject:
-    """A network adapter, as the NIC configuration operator found it, or a Job on the node."""
+    """A network adapter, as the NIC configuration operator found it."""
 
     node: str
     firmware: str
     """Empty while it has not been read."""
-    evidence: str = NIC_DEVICE
-    """Where its firmware is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +186,6 @@ class Objects:
     slices: tuple[SliceObject, ...] = ()
     driver_resources: tuple[DriverResource, ...] = ()
     nics: tuple[NicObject, ...] = ()
-    asked: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that a Job was sent to for their adapters, and why it could not tell; empty where it has."""
     releases: tuple[ReleaseObject, ...] = ()
     unreleased: str = "Helm's releases may show it (--helm-secrets reads them)"
     """Why Helm's releases do not tell what is looked for in them."""

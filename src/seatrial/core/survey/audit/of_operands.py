@@ -26,12 +26,13 @@ from seatrial.core.compat.versions import NIC_FAMILIES
 from seatrial.core.model.troubles import Symptom, Trouble, classify
 from seatrial.core.survey.audit import images
 from seatrial.core.survey.audit.images import Digests
-from seatrial.core.survey.audit.objects import SYSFS, NicObject, NodeObject, Objects, PodObject, SliceObject
+from seatrial.core.survey.audit.objects import NicObject, NodeObject, Objects, PodObject, SliceObject
 from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, NotRunning, Reading, Seen, seen, unread
 from seatrial.core.survey.sources import Gap, Source
 
 DRIVER_LABEL: Final = "Node label nvidia.com/cuda.driver-version.full"
 MOFED_LABEL: Final = "Node label nvidia.com/mofed.version"
+NIC_FIRMWARE: Final = "NicDevice status.firmwareVersion"
 FIRMWARE: Final = {
     Component.FIRMWARE_CX7: ("ConnectX-7",),
     Component.FIRMWARE_CX6: ("ConnectX-6", "ConnectX-6 Dx", "ConnectX-6 Lx"),
@@ -39,7 +40,6 @@ FIRMWARE: Final = {
     Component.FIRMWARE_BF3: ("BlueField-3",),
 }
 """The families that a key of the matrix stands for."""
-UNDRIVEN: Final = " (its RDMA driver is not loaded, or shows its devices to their own network namespace alone)"
 
 
 Brought: TypeAlias = tuple[PodObject, str, str]
@@ -211,26 +211,21 @@ def is_built_for_another_kernel(around: Around) -> str:
 
 def firmware(around: Around, part: Component) -> Reading:
     """The firmware of the adapters of one family; serial numbers are not unique, so every adapter counts."""
-    untold = next((each for each in around.nics if not each.firmware), None)
-    if untold is not None:
-        missing = f"{untold.evidence}: one of its adapters shows no firmware"
-        return NotObservable(cause=Cause.OBJECT, missing=missing + (UNDRIVEN if untold.evidence == SYSFS else ""))
+    if not all(each.firmware for each in around.nics):
+        missing = f"{NIC_FIRMWARE}: one of its adapters shows no firmware"
+        return NotObservable(cause=Cause.OBJECT, missing=missing)
     if around.nics:
         families = FIRMWARE[part]
         texts = sorted({each.firmware for each in around.nics if _family(each.firmware) in families})
         if texts:
-            return _several(part, texts, around.nics[0].evidence)
+            return _several(part, texts, NIC_FIRMWARE)
         return Absent(why=f"none of the node's {len(around.nics)} adapters is a {' or '.join(families)}")
-    if (why := around.objects.asked.get(around.node.name)) is not None:
-        if why:
-            return NotObservable(cause=Cause.OBJECT, missing=f"an answer of the Job on the node: {why}")
-        return Absent(why="a Job saw no network adapter of NVIDIA on the node's PCI bus")
     gaps = around.objects.blind(Source.NIC_DEVICES)
     if gaps:
         return unread(gaps)
     served = around.objects.is_served(Source.NIC_DEVICES)
     missing = "a NicDevice of the node" if served else "NicDevices, which the NIC configuration operator makes"
-    return NotObservable(cause=Cause.NATURE, missing=f"{missing}, or a Job that reads it (--nic-image)")
+    return NotObservable(cause=Cause.NATURE, missing=missing)
 
 
 def _family(text: str) -> str:

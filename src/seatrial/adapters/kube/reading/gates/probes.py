@@ -45,7 +45,7 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.asking import GPU_RESOURCE
-from seatrial.core.model.gates.gate import NIC_FIRMWARE, PREPULL, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
 from seatrial.core.text.moments import readable_instant
 
@@ -215,9 +215,9 @@ def _pod_of(
 
 def _restricted(action: StartProbe) -> dict[str, Any]:
     asked: dict[str, Any] = {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}
-    # Images of drivers run as root, and here only `true` is run in them; any image's shell reads what everybody may
-    # read. For a gate another user than its image has would be a reason to fail that is none of the driver's.
-    return asked | ({"runAsUser": _NOBODY} if action.gate.name in (PREPULL, NIC_FIRMWARE) else {})
+    # Images of drivers run as root, and here only `true` is run in them. For a gate another user than its image has
+    # would be a reason to fail that is none of the driver's.
+    return asked | ({"runAsUser": _NOBODY} if action.gate.name == PREPULL else {})
 
 
 def _slug(text: str, length: int) -> str:
