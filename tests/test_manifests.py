@@ -22,6 +22,7 @@ from seatrial.core.model.intent import Order
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.windows import DAYS
 from seatrial.core.survey.sources import AUDITED, KINDS
+from seatrial_lab import definition
 from seatrial_lab.testbed import controller_process, errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
@@ -209,6 +210,10 @@ def test_the_testbeds_controller_has_the_rights_of_the_manifests() -> None:
 
 
 # ── the definition ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_status_of_the_definition_is_what_our_records_declare() -> None:
+    assert manifests.crd() == definition.definition(), "make deploy"
 
 
 def spec_schema() -> dict[str, Any]:

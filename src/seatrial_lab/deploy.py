@@ -1,5 +1,6 @@
 """Writes what `kubectl apply` installs, from the chart by the real helm: `make deploy`.
 
+    fields of records ───────────────▶ the status in src/seatrial/manifests/crd.yaml, and its copy in the chart
     charts/seatrial ──helm template──▶ deploy/seatrial.yaml         kubectl apply -f
                                        deploy/kustomization.yaml    kubectl apply -k
 
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 import yaml
 
+from seatrial_lab import definition
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.neighbours import operator_chart
 
@@ -42,14 +44,20 @@ _OF_HELM: Final = ("helm.sh/", "app.kubernetes.io/managed-by")
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the definition and its copy in the chart, then what is rendered from the chart."""
     parser = argparse.ArgumentParser(description="Write what kubectl apply installs, from the chart.")
     parser.add_argument("--to", type=Path, default=ROOT, metavar="DIR", help="write below this folder (the checkout)")
     args = parser.parse_args()
+    written = definition.definition()
+    for name, text in {definition.PATH: written, definition.IN_CHART: written}.items():
+        _write(args.to / name, text)
     for name, text in files().items():
-        target = args.to / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        _write(args.to / name, text)
+
+
+def _write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
 
 
 def files() -> dict[str, str]:

@@ -431,11 +431,8 @@ async def test_a_campaign_goes_back_where_it_began_whatever_its_spec_names_by_th
     (one, _), (two, _) = a_remote(tmp_path / "one"), a_remote(tmp_path / "two")
     before = two.count()
     began = a_rollout(one, commit=one.head())
-    places = models.PlacesEntry(
-        matrix=models.PlaceEntry(url=str(one.path), branch="main", path=MATRIX),
-        published=models.PlaceEntry(url=str(one.path), branch="main", path=PUBLISHED),
-    )
-    written = models.RolloutStatus(campaign=models.CampaignStatus(phase="Canary", places=places))
+    matrix = {"url": str(one.path), "branch": "main", "path": MATRIX}
+    written = {"campaign": {"phase": "Canary", "places": {"matrix": matrix, "published": matrix | {"path": PUBLISHED}}}}
     async with watching(began, tmp_path / "clones", look_seconds=600.0) as watch:
         await watch.until(lambda facts: bool(facts.head))
         assert (await watch.do(CANARY)).result is Result.DONE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.kube.shapes import records
+from seatrial.adapters.kube.shapes import forms
 from seatrial.cli.run import controller as command
 from seatrial.controller import main
 from seatrial.core.text.moments import instant_of
@@ -19,7 +19,7 @@ from seatrial.core.text.moments import instant_of
 
 def test_what_the_clock_says_survives_being_written_down() -> None:
     now = main.SystemClock().now()
-    assert instant_of(records.text_of(now)) == now
+    assert instant_of(forms.text_of(now)) == now
 
 
 def test_nothing_is_looked_through_as_a_whole_while_everything_is_listed_nor_what_was_listed_ever_again() -> None:

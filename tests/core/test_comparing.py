@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube.shapes import compared_records
+from seatrial.adapters.kube.shapes import forms
 from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
 from seatrial.core.campaign.proving import comparing, controls
 from seatrial.core.campaign.proving.comparing import FIGURES_MAX
@@ -437,7 +437,7 @@ def test_four_canaries_with_sixteen_figures_fit_into_a_status_many_times() -> No
         )
 
     compared = Compared(comparisons=tuple(named(place) for place in range(CANARIES_MAX)))
-    size = len(msgspec.json.encode(compared_records.written(compared)))
+    size = len(msgspec.json.encode(forms.write(compared)))
     assert len(one.controls) == CONTROLS_MAX
     assert size < 100_000, size
 

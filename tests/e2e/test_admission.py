@@ -508,7 +508,7 @@ def test_a_record_is_read_back_as_it_was_written_and_a_smaller_one_leaves_nothin
         found = rollout_records.read_rollout(after)
         assert found.campaign == campaign
         assert (found.admitted, found.summary) == (record.admitted, record.summary)
-        assert {each.observed_generation for each in after.status.conditions} == {before.metadata.generation}
+        assert {each["observedGeneration"] for each in after.status["conditions"]} == {before.metadata.generation}
 
 
 def test_what_a_later_release_wrote_survives_our_writes(cluster: ControlPlane, submit: Submit) -> None:

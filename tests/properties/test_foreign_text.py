@@ -25,7 +25,7 @@ from seatrial.adapters.kube.reading import items, operator_items, pod_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.pools import pool_item
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
-from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, proof_models, records
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, records
 from seatrial.adapters.kube.shapes.campaign_models import Job, JobStatus, MachineConfigPool
 from seatrial.adapters.kube.shapes.rollout_records import read_rollout
 from seatrial.controller.log import Log
@@ -186,19 +186,19 @@ def _pool(text: str) -> object:
 
 def _status_of_a_rollout(text: str) -> object:
     """What an older release wrote into a status before it knew better."""
-    campaign = models.CampaignStatus(
-        phase="Reverting",
-        why=text,
-        gates=(proof_models.GateEntry(gate="smoke", node="n1", round=1, verdict="failed", detail=text),),
-        history=(models.TurnEntry(phase="Reverting", at=WHEN, why=text),),
-        baseline=(models.BaselineEntry(resource="ClusterPolicy/gpu", version=text),),
-    )
-    status = models.RolloutStatus(
-        state="Progressing",
-        campaign=campaign,
-        waits=(models.Wait(code="a", why=text, next=text),),
-        turned_down=(models.TurnedDown(subject="n1", at=WHEN, detail=text),),
-    )
+    campaign = {
+        "phase": "Reverting",
+        "why": text,
+        "gates": [{"gate": "smoke", "node": "n1", "round": 1, "verdict": "failed", "detail": text}],
+        "history": [{"phase": "Reverting", "at": WHEN, "why": text}],
+        "baseline": [{"resource": "ClusterPolicy/gpu", "version": text}],
+    }
+    status = {
+        "state": "Progressing",
+        "campaign": campaign,
+        "waits": [{"code": "a", "why": text, "next": text}],
+        "turnedDown": [{"subject": "n1", "at": WHEN, "detail": text}],
+    }
     return read_rollout(models.Rollout(metadata=models.ObjectMeta(name="spring"), status=status))
 
 

@@ -18,7 +18,7 @@ from typing import Self
 from seatrial.adapters.kube.api import watch
 from seatrial.adapters.kube.api.client import Client, EventKind, Listing, ObjectT, WatchEvent
 from seatrial.adapters.kube.api.config import load_config
-from seatrial.adapters.kube.shapes import keys, kinds, models
+from seatrial.adapters.kube.shapes import keys, kinds, models, rollout_records
 from seatrial_lab.testbed.nodes import manifests
 from seatrial_lab.testbed.plane import control_plane
 
@@ -230,5 +230,5 @@ class History:
 
 
 def _ledger(rollout: models.Rollout, is_gone: bool) -> LedgerMoment:
-    admitted = () if is_gone else tuple(entry.node for entry in rollout.status.admitted)
+    admitted = () if is_gone else rollout_records.admitted_in(rollout.status)
     return LedgerMoment(at=time.time(), rollout=rollout.metadata.name, admitted=admitted)

@@ -673,7 +673,7 @@ UNREADABLE = [
     pytest.param({"limits": {"maxUnavailable": "many"}}, {}, "spec.limits.maxUnavailable", id="a spec"),
     pytest.param({"retries": {"max": "often"}}, {}, "spec: Expected `int`", id="a type in the spec"),
     pytest.param({"canary": {}}, {"campaign": {"phase": "Done", "schema": 9}}, "status.campaign.schema", id="a schema"),
-    pytest.param({}, {"admitted": "everybody"}, "status: Expected `array`", id="a type in the status"),
+    pytest.param({}, {"admitted": "everybody"}, "status.admitted: expected array", id="a type in the status"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube.shapes import keys, records
+from seatrial.adapters.kube.shapes import forms, keys, records
 from seatrial.core.actions.on_nodes import Cordon, PauseClients, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
@@ -26,8 +26,8 @@ CLEAN = st.text().map(foreign.line)
 OFFERS = st.builds(
     GpuOffer,
     resources=st.dictionaries(st.text(), st.integers(0, 16)).map(lambda some: tuple(some.items())),
-    mig_config=st.text(),
-    runtime_handlers=st.lists(st.text()).map(tuple),
+    mig_config=CLEAN,
+    runtime_handlers=st.lists(CLEAN).map(tuple),
     has_dra_plugin=st.booleans(),
     has_slices=st.booleans(),
 )
@@ -41,16 +41,16 @@ RECORDS = st.builds(
     is_cordon_theirs=st.booleans(),
     reason=CLEAN,
     trouble=CLEAN,
-    failed_revision=st.text(),
+    failed_revision=CLEAN,
     failures=st.integers(0, 100),
-    old_pod=st.text(),
+    old_pod=CLEAN,
     is_requested=st.booleans(),
     is_restart_only=st.booleans(),
     before=st.none() | OFFERS,
     closed_at=st.none() | st.integers(0, 4_000_000_000_000).map(lambda count: count / 1000),
     has_lost_driver=st.booleans(),
     reopened_count=st.integers(0, 100),
-    paused=st.dictionaries(st.text(), st.text()).map(lambda some: tuple(some.items())),
+    paused=st.dictionaries(st.text(), CLEAN).map(lambda some: tuple(some.items())),
 )
 
 
@@ -284,7 +284,7 @@ def test_deploy_labels_and_answers_ride_in_the_same_patch() -> None:
 
 
 def test_instants_are_written_in_utc_to_the_millisecond() -> None:
-    assert records.text_of(AT) == AT_TEXT
+    assert forms.text_of(AT) == AT_TEXT
     assert instant_of(AT_TEXT) == AT
     assert instant_of("2026-01-02T03:04:05Z") == 1767323045.0
     assert instant_of("2026-01-02T04:04:05+01:00") == 1767323045.0

@@ -62,7 +62,7 @@ async def who_am_i(cluster: Cluster) -> str:
 
 def wish_of(rollout: Rollout, asked: Attested, by: str, now: Instant) -> Wish:
     """The change to the rollout's spec."""
-    from seatrial.adapters.kube.shapes.records import text_of
+    from seatrial.adapters.kube.shapes.forms import text_of
 
     wishing.check_campaign(rollout)
     _refuse(rollout, asked)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.attested import Word
 from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposed
@@ -27,6 +28,8 @@ from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.requests import Request, RequestState
 
 HOUR: Final = 3600.0
+URL_MAX: Final = 4096
+"""More than the definition allows: an address that is cut is another one."""
 FIVE_PERCENT: Final = Share(amount=5, is_percent=True)
 
 
@@ -166,7 +169,7 @@ class ByHand:
 class GitPlace:
     """A file on a branch of a repository."""
 
-    url: str
+    url: str = field(metadata=kept(length_max=URL_MAX))
     branch: str
     path: str
 
@@ -178,8 +181,8 @@ class GitPlace:
 class Places:
     """Where a campaign works in Git: the matrix, and the file that versions are published in."""
 
-    matrix: GitPlace | None = None
-    published: GitPlace | None = None
+    matrix: GitPlace | None = field(default=None, metadata=kept("The matrix."))
+    published: GitPlace | None = field(default=None, metadata=kept("The file that is brought into the cluster."))
 
 
 NOWHERE: Final = Places()
@@ -272,7 +275,7 @@ class Turn:
 
     phase: RolloutPhase
     at: Instant
-    why: str = ""
+    why: str = field(default="", metadata=kept(is_long=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,64 +301,102 @@ class Watched:
 class CampaignRecord:
     """What we wrote down of a campaign, in the status of its GPURollout."""
 
-    phase: RolloutPhase = RolloutPhase.PROPOSED
+    phase: RolloutPhase = field(default=RolloutPhase.PROPOSED, metadata=kept(is_always_written=True))
     entered_at: Instant = 0.0
-    paused_in: RolloutPhase | None = None
-    """Where to go on, while it is paused."""
+    paused_in: RolloutPhase | None = field(default=None, metadata=kept("The phase that continues after the pause."))
     mode: Mode | None = None
     canaries: tuple[str, ...] = ()
-    baseline: tuple[tuple[str, str], ...] = ()
-    """What each resource that owns drivers carried before us: the way back. `*` stands for DaemonSets without one."""
-    places: Places | None = None
-    """Where it began to work in Git, and goes back whatever the spec says by then; None where it does not."""
-    switches: tuple[Switch, ...] = ()
-    """How the driver manager's switches stood in each resource that we write; empty where we leave them alone."""
-    wave: int = 0
-    settled_at: Instant = 0.0
-    """When the wave was over; the next one begins after a pause."""
-    waved_seconds: float = 0.0
-    """By attrition: how much of the time until the deadline was spent before `waving_since`."""
-    waving_since: Instant = 0.0
-    """By attrition: since when that time runs; 0 while it stands still, in a pause or outside of windows."""
-    pull_round: int = 0
-    """How often nodes that could not get the new driver's image were asked again."""
-    unpulled_at: Instant = 0.0
-    """When the tries of this round were used up on a node; 0 while they are not."""
-    is_forgetting: bool = False
-    """NVIDIA's controller is being made to forget the states it wrote, by switching it off and on again."""
-    suite: Suite | None = None
-    """The gates that were chosen because nobody named any; None where somebody did, or there is nothing to run them."""
-    gates: tuple[GateResult, ...] = ()
-    """The last verdict of each gate on each canary."""
-    round: int = 0
-    """How often the gates have been asked."""
+    baseline: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=kept(
+            "What each resource that owns drivers carried before; the way back. `*` stands for DaemonSets without one.",
+            pair=("resource", "version"),
+        ),
+    )
+    places: Places | None = field(
+        default=None,
+        metadata=kept("Where it began to work in Git; it goes back there, whatever the spec says by then."),
+    )
+    switches: tuple[Switch, ...] = field(
+        default=(),
+        metadata=kept("How each resource had its driver manager's switches before; without a value it had none."),
+    )
+    """Empty where we leave them alone."""
+    wave: int = field(default=0, metadata=kept("The wave, counted from 0."))
+    settled_at: Instant = field(
+        default=0.0, metadata=kept("When the wave was over; the next one begins after a pause.")
+    )
+    waved_seconds: float = field(
+        default=0.0,
+        metadata=kept("By attrition, how much of the time until the deadline was spent before wavingSince."),
+    )
+    waving_since: Instant = field(
+        default=0.0,
+        metadata=kept("By attrition, since when that time runs; absent in a pause or outside of windows."),
+    )
+    pull_round: int = field(
+        default=0, metadata=kept("How often nodes that could not get the new driver's image were asked again.")
+    )
+    unpulled_at: Instant = field(
+        default=0.0, metadata=kept("When a node had used up the tries of this round; absent while none has.")
+    )
+    is_forgetting: bool = field(
+        default=False, metadata=kept("NVIDIA's controller is being made to forget the states it wrote.")
+    )
+    """It is switched off and on again for that."""
+    suite: Suite | None = field(
+        default=None,
+        metadata=kept(
+            "The gates that come with seatrial, asked because spec.gates is left out: which image runs them, and which "
+            "are not asked of a canary that has nothing they could look at."
+        ),
+    )
+    gates: tuple[GateResult, ...] = field(default=(), metadata=kept("The last verdict of each gate on each canary."))
+    round: int = field(default=0, metadata=kept("How often the gates have been asked."))
     round_at: Instant = 0.0
-    baked_seconds: float = 0.0
-    """Evidence: how long the canary was seen to be well."""
+    baked_seconds: float = field(default=0.0, metadata=kept("Evidence: how long the canary has been seen healthy."))
     baked_until: Instant = 0.0
-    exposed: Exposed | None = None
-    """What telemetry has shown since the bake began; None where nobody watches, and the clock alone counts."""
-    compared: Compared | None = None
-    """What figures were before the upgrade and are since, on canaries and on nodes like them; None before the first."""
-    watched: tuple[Watched, ...] = ()
-    """The canaries as they were last seen."""
-    well_since: Instant = 0.0
-    """Since when nothing has befallen them."""
-    unwell_since: Instant = 0.0
-    """Since when one of them has not been well; 0 while all are."""
-    setback: str = ""
-    """Why evidence last began anew."""
-    bake_asked_seconds: float | None = None
-    """How much evidence was asked for when the fleet began to follow: what is asked for later changes nothing."""
-    tag_base: str = ""
-    """The name of the tag to be, fixed when promotion begins: a crash at midnight must not make two."""
-    date: str = ""
-    """The day on which promotion began."""
-    rejected: str = ""
-    """Why the version is rejected, by a verdict of ours and while that stands; the way back marks the entry with it."""
-    why: str = ""
-    """Why it is undone."""
-    history: tuple[Turn, ...] = ()
+    exposed: Exposed | None = field(
+        default=None,
+        metadata=kept(
+            "What telemetry has shown since the bake began; `seatrial bake explain` says what it proves. Absent where "
+            "no monitoring system watches: then the clock alone counts."
+        ),
+    )
+    compared: Compared | None = field(
+        default=None,
+        metadata=kept(
+            "What figures of gates were before the upgrade and are since, on the canaries and on nodes like them, as "
+            "sums; `seatrial bake explain` says what they prove. Absent where no gate measures."
+        ),
+    )
+    watched: tuple[Watched, ...] = field(
+        default=(),
+        metadata=kept(
+            "Each canary as it was last seen, and what it offered before; a reboot or a new start of its driver makes "
+            "the evidence start again."
+        ),
+    )
+    well_since: Instant = field(default=0.0, metadata=kept("Since when nothing has happened to the canaries."))
+    unwell_since: Instant = field(default=0.0, metadata=kept("Since when one of them has not been well."))
+    setback: str = field(default="", metadata=kept("Why the evidence last started again."))
+    bake_asked_seconds: float | None = field(
+        default=None, metadata=kept("How much evidence was asked for when the fleet began to follow.")
+    )
+    """What is asked for later changes nothing."""
+    tag_base: str = field(default="", metadata=kept("The name of the tag, fixed when the promotion begins."))
+    """A crash at midnight must not make two."""
+    date: str = field(default="", metadata=kept("The day on which the promotion began."))
+    rejected: str = field(
+        default="",
+        metadata=kept(
+            "What was found against the version, while it stands: a failed gate, the bake, a canary whose driver does "
+            "not load, more nodes failed than maxFailed. The way back marks the entry with it.",
+            is_long=True,
+        ),
+    )
+    why: str = field(default="", metadata=kept("Why it is undone.", is_long=True))
+    history: tuple[Turn, ...] = field(default=(), metadata=kept("The last changes of phase."))
 
     @property
     def ending(self) -> str:

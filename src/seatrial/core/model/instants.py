@@ -5,12 +5,15 @@ Law of this file: types, and how long anything may take; instants are read and s
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-Instant: TypeAlias = float
+A_TIME: Final = "a time"
+"""Marks a number of seconds that is a time; it is RFC 3339 where it is written (adapters/kube/shapes/forms.py)."""
+
+Instant: TypeAlias = Annotated[float, A_TIME]
 """Seconds since the epoch on *our* clock, unless a name says otherwise."""
 
-ApiInstant: TypeAlias = float
+ApiInstant: TypeAlias = Annotated[float, A_TIME]
 """Seconds since the epoch as written by the API server or a kubelet; compared with its like only."""
 
 DURATION_SECONDS_MAX: Final = 365 * 86_400

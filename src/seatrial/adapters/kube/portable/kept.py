@@ -10,7 +10,7 @@ keep is written down with the fields that this reader reads. Tests: tests/proper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
@@ -22,7 +22,7 @@ from seatrial.adapters.kube.api.client import api_path
 from seatrial.adapters.kube.api.decoding import decoder_of
 from seatrial.adapters.kube.portable.selecting import Place, Selecting, place_of
 from seatrial.adapters.kube.reading import table
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, models, rollout_records
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.surveying import auditing, diagnosing
 from seatrial.core.survey.sources import KINDS
@@ -126,7 +126,10 @@ class RolloutAsKept(models.Model, frozen=True):
     status: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_PARTS: Final = {"spec": models.RolloutSpec, "status": models.RolloutStatus}
+_PARTS: Final[Mapping[str, Callable[[msgspec.Raw], Any]]] = {
+    "spec": lambda text: plain(msgspec.json.decode(text, type=models.RolloutSpec)),
+    "status": lambda text: rollout_records.known_of(msgspec.json.decode(text, type=models.Status)),
+}
 
 
 # ── an object, as plain values ───────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +153,7 @@ def plain(found: Any) -> Any:
 def _part(of: msgspec.Struct, name: str, value: Any) -> Any:
     if isinstance(of, RolloutAsKept) and name in _PARTS:
         try:
-            return plain(msgspec.json.decode(value, type=_PARTS[name]))
+            return _PARTS[name](value)
         except msgspec.MsgspecError:
             return {}
     return plain(value)

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
-from seatrial.adapters.kube.shapes import keys, kinds, models, records
+from seatrial.adapters.kube.shapes import keys, kinds, models, records, rollout_records
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.projection import projected
 from seatrial.adapters.kube.streams.row import Row, Where
@@ -89,7 +89,7 @@ class Fleet:
             self._streams.touch(item.metadata.name for item in self._streams[table.NODES].store)
         nodes = self.all_nodes()
         selector = rollout.spec.node_selector
-        admitted = frozenset(entry.node for entry in rollout.status.admitted)
+        admitted = frozenset(rollout_records.admitted_in(rollout.status))
         key = (rollout.metadata.name, tuple(sorted(selector.items())), admitted)
         if self._members_key != key:
             self._members_key = key

@@ -22,8 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from seatrial.adapters.kube.reading.operator_items import wish_of
-from seatrial.adapters.kube.shapes import models
-from seatrial.adapters.kube.shapes.rollout_records import URL_MAX, read_places
+from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
@@ -32,6 +31,7 @@ from seatrial.core.model import intent as intents
 from seatrial.core.model.campaign import (
     ASKED_BY_WORD,
     AUTO,
+    URL_MAX,
     Bake,
     ByHand,
     Campaign,
@@ -235,10 +235,8 @@ def places_of(spec: models.RolloutSpec) -> Places:
 
 def places_kept(rollout: models.Rollout) -> Places:
     """Where a rollout works in Git: where its campaign began, else where its spec says."""
-    campaign = rollout.status.campaign
-    if campaign is not None and campaign.places is not None:
-        return read_places(campaign.places)
-    return places_of(rollout.spec)
+    written = rollout_records.places_of(rollout.status)
+    return written if written is not None else places_of(rollout.spec)
 
 
 def identity_of(rollout: models.Rollout) -> str:

@@ -101,7 +101,7 @@ def item_of(rollout: models.Rollout) -> RolloutItem:
     """A rollout that was decoded; a definition that is older than this release lets durations of any length in."""
     over: list[str] = []
     rollout = msgspec.structs.replace(rollout, spec=_capped(rollout.spec, "spec", over))
-    campaign, record, faults = rollout.status.campaign, None, []
+    record, faults = None, []
     try:
         rollout_intent.read_intent(rollout, OperatorFacts(), ANY_DAY)
     except ValueError as err:
@@ -115,7 +115,7 @@ def item_of(rollout: models.Rollout) -> RolloutItem:
         rollout=rollout,
         record=record,
         fault=next(iter(faults), ""),
-        phase=campaign.phase if campaign is not None else "",
+        phase=rollout_records.phase_of(rollout.status),
         warning=_WARNING.format(name=rollout.metadata.name, fields=", ".join(over)) if over else "",
     )
 
@@ -150,22 +150,21 @@ def rollout_item(text: models.RolloutText) -> RolloutItem:
     """A rollout from what the API server says, whatever it says."""
     try:
         spec = _part(text.spec, models.RolloutSpec, "spec")
-        status = _part(text.status, models.RolloutStatus, "status")
+        status = _part(text.status, models.Status, "status")
     except ValueError as err:
         return RolloutItem(metadata=text.metadata, rollout=None, fault=str(err), phase=_phase(text.status))
     return item_of(models.Rollout(metadata=text.metadata, spec=spec, status=status))
 
 
-def _part(text: msgspec.Raw, model: type[models.ModelT], place: str) -> models.ModelT:
+def _part(text: msgspec.Raw, kind: type[PartT], place: str) -> PartT:
     try:
-        return msgspec.json.decode(text, type=model)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as err:
         raise ValueError(f"{place}: {err}") from err
 
 
 def _phase(status: msgspec.Raw) -> str:
     try:
-        campaign = msgspec.json.decode(status, type=models.StatusHint).campaign
+        return rollout_records.phase_of(msgspec.json.decode(status, type=models.Status))
     except msgspec.MsgspecError:
-        return "unknown"  # there is something, and nobody can tell what
-    return campaign.phase if campaign is not None else ""
+        return rollout_records.UNKNOWN_PHASE

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from seatrial.adapters.kube.shapes.model import Model as Model
-from seatrial.adapters.kube.shapes.proof_models import ComparedEntry, CostEntry, ExposedEntry, GateEntry, SuiteEntry
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -334,144 +333,14 @@ class RolloutSpec(Model, frozen=True):
     after: str = ""
 
 
-class AdmissionEntry(Model, frozen=True):
-    node: str
-    attempt: int
-    ahead: bool = False
-
-
-class TurnedDown(Model, frozen=True):
-    subject: str
-    at: str
-    count: int = 1
-    code: str = ""
-    detail: str = ""
-
-
-class BaselineEntry(Model, frozen=True):
-    resource: str
-    version: str
-
-
-class Offer(Model, frozen=True, omit_defaults=True):
-    """What a node offered, as it is written."""
-
-    resources: dict[str, int] = {}
-    mig_config: str = ""
-    runtime_handlers: tuple[str, ...] = ()
-    dra_plugin: bool = False
-    slices: bool = False
-
-
-class WatchedEntry(Model, frozen=True, omit_defaults=True):
-    node: str
-    before: Offer = Offer()
-    boot_id: str = ""
-    ready_at: str = ""
-    driver: str = ""
-    started_at: str = ""
-    loaded_at: str = ""
-    lack: str = ""
-
-
-class PlaceEntry(Model, frozen=True):
-    url: str
-    branch: str
-    path: str
-
-
-class PlacesEntry(Model, frozen=True, omit_defaults=True):
-    matrix: PlaceEntry | None = None
-    published: PlaceEntry | None = None
-
-
-class SwitchEntry(Model, frozen=True, omit_defaults=True):
-    resource: str
-    name: str
-    value: str | None = None
-
-
-class TurnEntry(Model, frozen=True, omit_defaults=True):
-    phase: str
-    at: str
-    why: str = ""
-
-
-class CampaignStatus(Model, frozen=True, omit_defaults=True):
-    """The record of a campaign as it is written; what has its default is left out."""
-
-    phase: str
-    schema: int = 0
-    entered_at: str = ""
-    paused_in: str = ""
-    mode: str = ""
-    canaries: tuple[str, ...] = ()
-    baseline: tuple[BaselineEntry, ...] = ()
-    places: PlacesEntry | None = None
-    switches: tuple[SwitchEntry, ...] = ()
-    wave: int = 0
-    settled_at: str = ""
-    waved_seconds: float | None = None
-    waving_since: str = ""
-    pull_round: int = 0
-    unpulled_at: str = ""
-    forgetting: bool = False
-    suite: SuiteEntry | None = None
-    gates: tuple[GateEntry, ...] = ()
-    round: int = 0
-    round_at: str = ""
-    baked_seconds: float = 0.0
-    baked_until: str = ""
-    exposed: ExposedEntry | None = None
-    compared: ComparedEntry | None = None
-    watched: tuple[WatchedEntry, ...] = ()
-    well_since: str = ""
-    unwell_since: str = ""
-    setback: str = ""
-    bake_asked_seconds: float | None = None
-    tag_base: str = ""
-    date: str = ""
-    rejected: str = ""
-    why: str = ""
-    history: tuple[TurnEntry, ...] = ()
-
-
-class Wait(Model, frozen=True):
-    code: str = ""
-    why: str = ""
-    next: str = ""
-    since: str = ""
-    until: str = ""
-
-
-class NodesWaiting(Wait, frozen=True):
-    nodes: tuple[str, ...] = ()
-    count: int = 0
-
-
-class RolloutStatus(Model, frozen=True):
-    state: str = ""
-    waits: tuple[Wait, ...] = ()
-    nodes_waiting: tuple[NodesWaiting, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    campaign: CampaignStatus | None = None
-    admitted: tuple[AdmissionEntry, ...] = ()
-    counts: dict[str, int] = {}
-    done: str = ""
-    failed: str = ""
-    holds: dict[str, int] = {}
-    summarised_at: str = ""
-    lost_gpu_seconds: float = 0.0
-    cost: CostEntry | None = None
-    attentive_since: str = ""
-    turned_down: tuple[TurnedDown, ...] = ()
-    observed_generation: int = 0
+Status: TypeAlias = dict[str, Any]
+"""A status as it stands there; rollout_records.py reads it."""
 
 
 class Rollout(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: RolloutSpec = RolloutSpec()
-    status: RolloutStatus = RolloutStatus()
+    status: Status = {}
 
 
 class RolloutText(Model, frozen=True):
@@ -480,13 +349,3 @@ class RolloutText(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: msgspec.Raw = msgspec.Raw(b"{}")
     status: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class CampaignHint(Model, frozen=True):
-    phase: str = ""
-
-
-class StatusHint(Model, frozen=True):
-    """As much of a status as says whether a campaign has begun."""
-
-    campaign: CampaignHint | None = None

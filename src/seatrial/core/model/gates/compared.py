@@ -10,9 +10,12 @@ Tests: tests/core/test_judging_sequences.py, tests/core/test_judging_comparing.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+from seatrial.core.model.fields import kept
 
 LEAPS_EVERY: Final = 10
 CANARIES_MAX: Final = 4
@@ -26,6 +29,19 @@ class Moments:
     count: int = 0
     mean: float = 0.0
     squares: float = 0.0
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """As they are kept: there are many of them."""
+        return self.count, self.mean, self.squares
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[float]) -> Moments:
+        """As they were kept."""
+        if len(numbers) != len(NONE.numbers):
+            raise ValueError(f"count, mean and squares belong here, not {list(numbers)}.")
+        count, mean, squares = numbers
+        return cls(count=int(count), mean=mean, squares=squares)
 
     def plus(self, value: float) -> Moments:
         """With one more value."""
@@ -65,6 +81,20 @@ class Stream:
     waiting: float | None = None
     left_out: int = 0
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """As it is kept: the value that waits comes last, if one does."""
+        return *self.moments.numbers, self.left_out, *(() if self.waiting is None else (self.waiting,))
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[float]) -> Stream:
+        """As it was kept."""
+        if not 0 <= len(numbers) - len(SILENCE.numbers) <= 1:
+            raise ValueError(f"count, mean, squares, left out and waiting belong here, not {list(numbers)}.")
+        *first, left_out = numbers[: len(SILENCE.numbers)]
+        waiting = next(iter(numbers[len(SILENCE.numbers) :]), None)
+        return cls(moments=Moments.of_numbers(first), left_out=int(left_out), waiting=waiting)
+
     def plus(self, value: float, width: float) -> Stream:
         """With one more value."""
         if self.waiting is not None and abs(value - self.waiting) <= width:
@@ -99,18 +129,27 @@ class Track:
     node: str
     lens: Lens = Lens.PLAIN
     unit: str = ""
-    gpu_count: int = 0
-    """Of how many GPUs it is the mean; a round that has another number of them is not comparable."""
-    is_held: bool = False
-    """Whether a limit held it back before the upgrade."""
-    before: Moments = NONE
-    """Badness before the upgrade."""
-    after: Stream = SILENCE
-    """Change of badness since, against itself alone."""
-    paired_before: Moments = NONE
-    """Badness before, against the controls of the same round."""
-    paired: Stream = SILENCE
-    """Change since, against the change of the controls in the same round."""
+    gpu_count: int = field(
+        default=0,
+        metadata=kept("How many GPUs it is the mean of; a round with another number is not comparable.", name="gpus"),
+    )
+    is_held: bool = field(
+        default=False, metadata=kept("A limit, such as that of power, held it back before the upgrade.")
+    )
+    before: Moments = field(default=NONE, metadata=kept("Badness before the upgrade: count, mean and squares."))
+    after: Stream = field(
+        default=SILENCE,
+        metadata=kept(
+            "Change of badness since, against itself alone: count, mean, squares, how many were left out, and the "
+            "value that waits."
+        ),
+    )
+    paired_before: Moments = field(
+        default=NONE, metadata=kept("Badness before, against the controls of the same round.")
+    )
+    paired: Stream = field(
+        default=SILENCE, metadata=kept("Change since, against the change of the controls in the same round.")
+    )
 
     @property
     def key(self) -> Key:
@@ -125,10 +164,9 @@ class Comparison:
     """One canary, the controls it is held against, and all that was measured of them."""
 
     canary: str
-    controls: tuple[str, ...] = ()
-    tracks: tuple[Track, ...] = ()
-    round: int = 0
-    """The last round that is in it."""
+    controls: tuple[str, ...] = field(default=(), metadata=kept("Nodes that the canary is compared with."))
+    tracks: tuple[Track, ...] = field(default=(), metadata=kept("A figure of a node each."))
+    round: int = field(default=0, metadata=kept("The last round that is in it."))
 
     def of(self, node: str) -> tuple[Track, ...]:
         return tuple(each for each in self.tracks if each.node == node)
@@ -146,19 +184,23 @@ class Missing:
 class Compared:
     """All that is kept of comparing the canaries with themselves before, and with nodes like them."""
 
-    gates: tuple[tuple[str, str], ...] = ()
-    """The gates whose figures are compared, each with its mark: another gate under the same name is another figure."""
+    gates: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=kept("The gates whose figures are compared, as they were asked before.", pair=("name", "asked")),
+    )
+    """Each with its mark: another gate under the same name is another figure."""
     comparisons: tuple[Comparison, ...] = ()
-    baseline_from: int = 0
-    """The first of the rounds before the upgrade."""
-    baseline_rounds: int = 0
-    """How many of all rounds were before an upgrade: no canary had run anything new in them."""
-    is_measured: bool = False
-    """Whether the rounds before the upgrade are over."""
-    missing_before: tuple[Missing, ...] = ()
-    """Who could not be measured before the upgrade: nothing of it is compared."""
-    missing: tuple[Missing, ...] = ()
-    """Who could not be measured in the last round, and was left out of it."""
+    baseline_from: int = field(default=0, metadata=kept("The first of the rounds before the upgrade."))
+    baseline_rounds: int = field(default=0, metadata=kept("How many of all rounds were before an upgrade."))
+    """No canary had run anything new in them."""
+    is_measured: bool = field(default=False, metadata=kept("Whether the rounds before the upgrade are over."))
+    missing_before: tuple[Missing, ...] = field(
+        default=(),
+        metadata=kept("Nodes that could not be measured before the upgrade, and why; they are left out"),
+    )
+    missing: tuple[Missing, ...] = field(
+        default=(), metadata=kept("Nodes that could not be measured in the last round, and why.")
+    )
 
     @property
     def canaries(self) -> tuple[str, ...]:

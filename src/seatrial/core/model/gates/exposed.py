@@ -10,9 +10,10 @@ say. Tests: tests/core/test_judging_exposure.py, tests/core/test_judging_rare.py
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from seatrial.core.model.fields import kept
 from seatrial.core.model.instants import Instant
 
 RATIOS: Final = (3.0, 10.0, 100.0, 1000.0)
@@ -27,13 +28,16 @@ class Exposure:
     """What was seen of one node so far."""
 
     node: str
-    watched_seconds: float = 0.0
-    """Time with data of all of its GPUs."""
-    watched_gpu_hours: float = 0.0
-    loaded_gpu_hours: float = 0.0
-    """Of these, with a GPU at work and somebody's pods on the node."""
-    soaked_gpu_hours: float = 0.0
-    """Of those, with nobody's pods there but those of gates: such as a soak."""
+    watched_seconds: float = field(
+        default=0.0, metadata=kept("Time with data of all of its GPUs.", is_always_written=True)
+    )
+    watched_gpu_hours: float = field(default=0.0, metadata=kept(is_always_written=True))
+    loaded_gpu_hours: float = field(
+        default=0.0, metadata=kept("Of these, with a GPU at work and users' pods on the node.", is_always_written=True)
+    )
+    soaked_gpu_hours: float = field(
+        default=0.0, metadata=kept("Of those, with the pods of gates alone: such as a soak.")
+    )
 
     @property
     def load(self) -> float:
@@ -46,14 +50,20 @@ class Rare:
     """One kind of event over everything that was upgraded so far, and over the controls."""
 
     name: str
-    events: int = 0
-    watched_hours: float = 0.0
-    """GPU-hours with data."""
-    loaded_hours: float = 0.0
-    control_events: int = 0
-    control_hours: float = 0.0
-    log_ratios: tuple[float, ...] = (0.0,) * len(RATIOS)
-    """Evidence against "not more often than on the controls", for each of RATIOS."""
+    events: int = field(default=0, metadata=kept(is_always_written=True))
+    watched_hours: float = field(default=0.0, metadata=kept("GPU-hours with data.", is_always_written=True))
+    loaded_hours: float = field(default=0.0, metadata=kept(is_always_written=True))
+    control_events: int = field(default=0, metadata=kept(is_always_written=True))
+    control_hours: float = field(default=0.0, metadata=kept(is_always_written=True))
+    log_ratios: tuple[float, ...] = field(
+        default=(0.0,) * len(RATIOS),
+        metadata=kept(
+            "Evidence that the canaries have more of these events than the controls: "
+            f"{', '.join(f'{each:g}' for each in RATIOS)} times as many.",
+            is_always_written=True,
+            count=len(RATIOS),
+        ),
+    )
 
     def counted(
         self,
@@ -89,18 +99,25 @@ class Exposed:
     """All that is kept of telemetry."""
 
     canaries: tuple[Exposure, ...] = ()
-    controls: tuple[str, ...] = ()
-    """Nodes that events are held against: they match the canaries, and were not upgraded when it began."""
-    followers: tuple[str, ...] = ()
-    """Nodes that followed the canaries: their events and hours count, too."""
-    rare: tuple[Rare, ...] = ()
-    since: Instant = 0.0
-    watched_until: Instant = 0.0
-    """Until when telemetry is in it."""
-    waiting_seconds: float = 0.0
-    """Time with data of every canary that no round of gates has stood behind yet: evidence, once one does."""
-    lack: str = ""
-    """Of which canary the last stretch had no data, and why; empty where it had some of all."""
+    controls: tuple[str, ...] = field(
+        default=(),
+        metadata=kept("Nodes that events are held against: like the canaries, and not upgraded when it began."),
+    )
+    followers: tuple[str, ...] = field(
+        default=(), metadata=kept("Nodes that followed the canaries: their events and hours count, too.")
+    )
+    rare: tuple[Rare, ...] = field(
+        default=(), metadata=kept("Kinds of event, on what was upgraded and on the controls.")
+    )
+    since: Instant = field(default=0.0, metadata=kept(is_always_written=True))
+    watched_until: Instant = field(default=0.0, metadata=kept("Until when telemetry is in it.", is_always_written=True))
+    waiting_seconds: float = field(
+        default=0.0,
+        metadata=kept("Time with data of every canary that no gates have confirmed yet; evidence once they do."),
+    )
+    lack: str = field(
+        default="", metadata=kept("Which canary had no data in the last stretch, and why; empty where all had some.")
+    )
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.gates.tenanted import Tenant
@@ -198,12 +199,14 @@ class GateResult:
     node: str
     round: int
     verdict: GateVerdict
-    detail: str = ""
+    detail: str = field(default="", metadata=kept(is_long=True))
     at: Instant = 0.0
-    asked: str = ""
-    """The mark of the gate as it was asked; the same name may stand for another gate later."""
-    is_left_out: bool = False
-    """It was not asked there, and `detail` says why; then its verdict counts for nothing."""
+    asked: str = field(
+        default="", metadata=kept("A mark of the gate as it was asked; another image or command has another one.")
+    )
+    is_left_out: bool = field(
+        default=False, metadata=kept("It was not asked there, and the verdict counts for nothing; detail says why.")
+    )
 
     @property
     def said(self) -> str:

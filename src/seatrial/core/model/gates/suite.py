@@ -11,11 +11,12 @@ Tests: tests/core/test_suite.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.gate import GANG, SOAK, Gate
 
 
@@ -88,7 +89,9 @@ class Suite:
     """The gates of a campaign that says none, as they were chosen before anything was done to a canary."""
 
     image: str
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = field(
+        default=(), metadata=kept("Which gate is not asked of a canary that has nothing it could look at.")
+    )
 
     @property
     def gates(self) -> tuple[Gate, ...]:

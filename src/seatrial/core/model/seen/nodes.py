@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.asking import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
@@ -228,8 +229,8 @@ class NodeRecord:
     phase: NodePhase
     attempt: int
     entered_at: Instant
-    is_cordon_ours: bool = False
-    is_cordon_theirs: bool = False
+    is_cordon_ours: bool = field(default=False, metadata=kept(name="cordon", yes="ours"))
+    is_cordon_theirs: bool = field(default=False, metadata=kept(name="othersCordon"))
     """Somebody else's cordon was on the node when its driver was taken away: put back or not, it stays at the end."""
     reason: str = ""
     """Why the node failed: a FailureCode's text; empty otherwise."""
@@ -246,7 +247,7 @@ class NodeRecord:
     """The attempt was asked for by annotation, so running the wanted revision already is no reason to stop."""
     is_restart_only: bool = False
     """Nothing that is loaded changes: the driver pod is restarted under its users."""
-    moves_network: bool = False
+    moves_network: bool = field(default=False, metadata=kept(name="network"))
     """The network driver is loaded anew in this attempt: its own label tells of the phases as well."""
     is_saving: bool = False
     """Somebody on the node offered to save their work, so evictions get that much longer."""
@@ -258,7 +259,7 @@ class NodeRecord:
     """The boot of the machine in which this attempt cordoned it; after a reboot a driver manager may have opened it."""
     has_lost_driver: bool = False
     """The driver it ran was taken away, in this attempt or one that failed, and none is proven since."""
-    reopened_count: int = 0
+    reopened_count: int = field(default=0, metadata=kept(name="reopened"))
     """How often the node was found open since then, and was closed again."""
     paused: tuple[tuple[str, str], ...] = ()
     """Deploy labels we paused in this attempt, with the values to give back, and back again should it come to that."""
