@@ -16,7 +16,7 @@ from typing import Any, Final
 from bench.hostile.rules import Object
 
 from seatrial.adapters.kube.reading import table
-from seatrial.adapters.kube.reading.followers.olm import DEPLOYMENTS as OLM_SELECTOR
+from seatrial.adapters.kube.reading.olm import DEPLOYMENTS as OLM_SELECTOR
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model.seen import jobs

@@ -14,8 +14,7 @@ from seatrial.core.model.campaign import Point, PublishStep, RolloutPhase, Via
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.releases import Release
 from seatrial.core.model.seen.subscriptions import Plan, Subscription
-from seatrial.core.movers import publishing
-from seatrial.core.movers.publishing import olm, releases
+from seatrial.core.movers import olm, publishing, releases
 from seatrial.core.movers.view import View
 from seatrial.core.words import acts as words
 from seatrial.core.words import explain

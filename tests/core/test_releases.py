@@ -16,8 +16,7 @@ from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import Holder, Release, operator_of, styled
 from seatrial.core.model.target import Target
-from seatrial.core.movers import publishing
-from seatrial.core.movers.publishing import releases
+from seatrial.core.movers import publishing, releases
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import carries, running, wants
 from seatrial.core.words import explain

@@ -7,7 +7,7 @@ import difflib
 import pytest
 
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.adapters.files.published.releases import places_in, set_release
+from seatrial.adapters.files.published_releases import places_in, set_release
 from seatrial.adapters.files.switched import carrying, changed_by
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.compat.matrix import Component

@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import table
-from seatrial.adapters.kube.reading.followers import olm, release_item
-from seatrial.adapters.kube.reading.followers.releasing import ROWS, with_releases
+from seatrial.adapters.kube.reading import olm, table
+from seatrial.adapters.kube.reading.followers import release_item
+from seatrial.adapters.kube.reading.releases import ROWS, with_releases
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Csv, InstallPlan, OperatorDeployment, Subscription
 from seatrial.adapters.kube.streams.row import Where

@@ -13,16 +13,16 @@ import pytest
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading import releases, table
 from seatrial.adapters.kube.reading.fleet import FleetObserver
-from seatrial.adapters.kube.reading.followers import application_item, release_item, releasing, toolkit_item
-from seatrial.adapters.kube.reading.followers.places import is_place_of
+from seatrial.adapters.kube.reading.follower_places import is_place_of
+from seatrial.adapters.kube.reading.followers import application_item, release_item, toolkit_item
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, Subscription, ToolkitObject
 from seatrial.adapters.kube.streams.row import Where
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.movers.publishing.releases import command_of
+from seatrial.core.movers.releases import command_of
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.kube.test_release_items import CHART, HELM
 from tests.builders import an_operator
@@ -81,7 +81,7 @@ async def test_a_tenant_s_deployment_with_the_operator_s_label_is_no_release_and
         while not (found := list(observer.streams[table.DEPLOYMENTS].store)):
             await observer.wait(time.time() + 1)
         items = {table.DEPLOYMENTS: found}
-        seen = releasing.with_releases(OperatorFacts(), lambda row: items.get(row, []), observer.streams.where)
+        seen = releases.with_releases(OperatorFacts(), lambda row: items.get(row, []), observer.streams.where)
     (release,) = seen.releases
     assert (release.version, release.name, release.namespace) == ("v25.3.4", "", OPERATORS)
     said = command_of(release, GPU, "v25.10.0")
@@ -145,7 +145,7 @@ def held(namespace: str, kind: str, **labels: str) -> tuple[str, ...]:
         item = application_item(msgspec.convert(body, Application))
     raw = msgspec.convert(a_deployment(OPERATORS, "v25.3.4", {}, **labels), OperatorDeployment)
     items: dict[Any, list[Any]] = {row: [item], table.DEPLOYMENTS: [release_item(raw)]}
-    found = releasing.with_releases(an_operator(), lambda row: items.get(row, []), WHERE)
+    found = releases.with_releases(an_operator(), lambda row: items.get(row, []), WHERE)
     return tuple(each.resource for each in found.holders)
 
 

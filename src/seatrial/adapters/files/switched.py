@@ -21,10 +21,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from seatrial.adapters.files import published
+from seatrial.adapters.files import published, published_releases
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.adapters.files.published import Found, Page, releases
+from seatrial.adapters.files.published import Found, Page
 from seatrial.core.actions.at_home import Publish, RevertCommits
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.operators import ON_DELETE
@@ -259,7 +259,7 @@ def changed_by(act: Publish, texts: Mapping[str, str]) -> dict[str, str]:
         edited[path] = published.set_versions(edited[path], _named_in(edited[path], resource), own, file=path)
     wanted = {Component(name): said for _, text in act.versions for name, said in parts_of(text)[1] if name in CHARTS}
     for component, version in wanted.items():
-        edited |= releases.set_release(edited, component, version)
+        edited |= published_releases.set_release(edited, component, version)
     for resource in dict.fromkeys(each.resource for each in act.switches):
         told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
         path = _file_of(edited, resource)
@@ -327,7 +327,7 @@ def _named_in(text: str, resource: str) -> str:
     """What a resource is called in the file: by its name, or by what holds the values of its chart."""
     is_chart_made = resource.startswith("ClusterPolicy/") or resource == _BY_THE_CHART
     if _MANIFEST.search(text):
-        holder = releases.holder_in(text) if is_chart_made and not _kind_in(text, resource) else ""
+        holder = published_releases.holder_in(text) if is_chart_made and not _kind_in(text, resource) else ""
         return holder or resource
     # A values file has one version for all: written for one pool, it would reach every node.
     return published.VALUES if is_chart_made else resource

@@ -201,13 +201,13 @@ async def _with_releases(
 ) -> OperatorFacts:
     """The operator with the releases that run, and what holds them, where the rollout is about one."""
     from seatrial.adapters.kube.api import errors
-    from seatrial.adapters.kube.reading.followers import releasing
+    from seatrial.adapters.kube.reading import releases
     from seatrial.core.model.seen.releases import CHARTS
 
     if not any(component.value in rollout.spec.target for component in CHARTS):
         return operator
     found: dict[str, list[Any]] = {}
-    for row in releasing.ROWS:
+    for row in releases.ROWS:
         found[row.name] = []
         try:
             listed = client.each(row.path(where), row.model, label_selector=row.label_selector)
@@ -217,7 +217,7 @@ async def _with_releases(
             continue  # an engine that is not there holds nothing
         except errors.Forbidden as err:
             faults.append(str(err))
-    return releasing.with_releases(operator, lambda row: found[row.name], where)
+    return releases.with_releases(operator, lambda row: found[row.name], where)
 
 
 def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str) -> Intent:

@@ -36,14 +36,15 @@ from seatrial.core.text.names import number_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from seatrial.app.forecasting import Fleet, ForecastOptions, frontier
+    from seatrial.app import frontier
+    from seatrial.app.forecasting import Fleet, ForecastOptions
     from seatrial.core.model.policy import Share
     from seatrial.sim.forecast.durations import Duration
 
 EXITS: tuple[ExitCode, ...] = ()
 NODES_MAX = 100_000
 WORKLOADS = ("saturated", "busy", "training", "inference", "mixed")
-"""As app/forecasting/frontier.py has them, whose import every help and completion would pay for."""
+"""As app/frontier.py has them, whose import every help and completion would pay for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,8 +106,7 @@ def _add_frontier(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seatrial.app import forecasting
-    from seatrial.app.forecasting import frontier
+    from seatrial.app import forecasting, frontier
 
     asked = _asked(args)
     forecasting.check(asked)
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _frontier(question: frontier.Question, args: argparse.Namespace) -> int:
     """By attrition: what each deadline costs."""
-    from seatrial.app.forecasting import frontier
+    from seatrial.app import frontier
     from seatrial.core.errors import SeatrialError
 
     if args.html:

@@ -22,8 +22,7 @@ def look(args: argparse.Namespace, *, reads_gates: bool = False) -> looking.Look
 
 def fleet(cluster: Cluster, asked: ForecastOptions) -> Fleet:
     """The nodes of a cluster or of a file, to forecast for; half of them are none."""
-    from seatrial.app import forecasting
-    from seatrial.app.forecasting import frontier
+    from seatrial.app import forecasting, frontier
     from seatrial.core.errors import SeatrialError
 
     found = finished(looking.look_at_nodes(cluster, asked.rollout))

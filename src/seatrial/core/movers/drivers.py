@@ -16,8 +16,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, PublishStep
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen
-from seatrial.core.movers import publishing, returning
-from seatrial.core.movers.publishing import olm
+from seatrial.core.movers import olm, publishing, returning
 from seatrial.core.movers.view import Mover, Outcome, Return, View
 from seatrial.core.node import step
 from seatrial.core.node.progress import Progress, Versions, wants

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import pools, table
+from seatrial.adapters.kube.reading import pools, releases, table
 from seatrial.adapters.kube.reading.fleet import FleetObserver, Work, governed_of
-from seatrial.adapters.kube.reading.followers import releasing
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.rollouts import Rollouts
@@ -190,7 +189,7 @@ class KubeObserver(FleetObserver):
                 self._on_fault(str(error))
         if any(component in CHARTS for component in intent.target.components):
             self.streams.open(table.OLM)
-        operator = releasing.with_releases(seen.operator, lambda row: self.streams[row].store, self.streams.where)
+        operator = releases.with_releases(seen.operator, lambda row: self.streams[row].store, self.streams.where)
         seen = replace(seen, operator=operator)
         if self._rights is not None:
             self._rights.want_for(intent, seen)

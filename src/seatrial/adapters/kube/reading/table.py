@@ -24,8 +24,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from seatrial.adapters.kube.reading import bare, followers, items, operator_items, pod_items, pools, rollout_items
-from seatrial.adapters.kube.reading.followers import olm, places
+from seatrial.adapters.kube.reading import (
+    bare,
+    follower_places,
+    followers,
+    items,
+    olm,
+    operator_items,
+    pod_items,
+    pools,
+    rollout_items,
+)
 from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
@@ -360,7 +369,7 @@ DEPLOYMENTS: Final[Row[OperatorDeployment, followers.ReleaseItem]] = Row(
     name="deployments",
     path=_the(keys.DEPLOYMENTS),
     model=OperatorDeployment,
-    slim=places.at_home(followers.release_item),
+    slim=follower_places.at_home(followers.release_item),
     label_selector=followers.SELECTOR,
     need=Need.EXPLAINS,  # who does not see them knows of no release, and brings none
     tells=lambda item: item.facts,
@@ -374,7 +383,7 @@ SUBSCRIPTIONS: Final[Row[Subscription, olm.SubscriptionItem]] = Row(
     name="subscriptions",
     path=_the(keys.SUBSCRIPTIONS),
     model=Subscription,
-    slim=places.at_home(olm.subscription_item),
+    slim=follower_places.at_home(olm.subscription_item),
     need=Need.EXPLAINS,
     tells=lambda item: (item.facts, item.plan),
 )
@@ -402,7 +411,7 @@ OWNED_DEPLOYMENTS: Final[Row[OperatorDeployment, olm.OwnedItem]] = Row(
     name="deployments of OLM",
     path=_the(keys.DEPLOYMENTS),
     model=OperatorDeployment,
-    slim=places.at_home(olm.owned_item),
+    slim=follower_places.at_home(olm.owned_item),
     label_selector=olm.DEPLOYMENTS,
     need=Need.EXPLAINS,
     tells=lambda item: (item.csv, item.is_rolled_out),

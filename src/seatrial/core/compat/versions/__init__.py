@@ -7,14 +7,12 @@ nobody ever released it. Neither lives here.
     nvidia.py    GPU and Network Operator, driver, CUDA, OFED, NIC firmware, DCGM, operands, NCCL
     platform.py  kernel, operating system, container runtimes, OpenShift, SR-IOV operator, Kubernetes
     ranges.py    release lines and inclusive ranges
+    schemes.py   which of these each scheme has
 
 Tests: tests/core/test_versions.py
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Final
 
 from seatrial.core.compat.versions.nvidia import (
     NIC_FAMILIES,
@@ -39,6 +37,7 @@ from seatrial.core.compat.versions.platform import (
     SystemVersion,
 )
 from seatrial.core.compat.versions.ranges import Line, RangeInvalid, VersionRange
+from seatrial.core.compat.versions.schemes import VALUES, parse
 from seatrial.core.compat.versions.values import LinedVersion, NotComparable, Scheme, Version, VersionInvalid
 
 __all__ = [
@@ -71,28 +70,3 @@ __all__ = [
     "driver_version_of_image",
     "parse",
 ]
-
-VALUES: Final[Mapping[Scheme, type[Version]]] = {
-    Scheme.OPERATOR: OperatorVersion,
-    Scheme.DRIVER: DriverVersion,
-    Scheme.CUDA: CudaVersion,
-    Scheme.OFED: OfedVersion,
-    Scheme.FIRMWARE: FirmwareVersion,
-    Scheme.KERNEL: KernelVersion,
-    Scheme.DCGM_EXPORTER: DcgmExporterVersion,
-    Scheme.DCGM: DcgmVersion,
-    Scheme.OPERAND: OperandVersion,
-    Scheme.OPENSHIFT: OpenShiftVersion,
-    Scheme.SRIOV_OPERATOR: SriovOperatorVersion,
-    Scheme.KUBERNETES: KubernetesVersion,
-    Scheme.NCCL: NcclVersion,
-    Scheme.SYSTEM: SystemVersion,
-    Scheme.DRA_DRIVER: DraDriverVersion,
-    Scheme.PART: PartVersion,
-    Scheme.LINE: Line,
-}
-
-
-def parse(scheme: Scheme, text: str) -> Version:
-    """Read a text by its scheme; where the scheme is fixed, `DriverVersion.parse(text)` keeps the type."""
-    return VALUES[scheme].parse(text)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from seatrial.adapters.kube.reading import operator_items, table
-from seatrial.adapters.kube.reading.followers import olm
-from seatrial.adapters.kube.reading.followers.places import is_place_of
+from seatrial.adapters.kube.reading import olm, operator_items, table
+from seatrial.adapters.kube.reading.follower_places import is_place_of
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import believed

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from seatrial.adapters.kube.reading.followers.olm import OWNER
 from seatrial.adapters.kube.reading.items import Meta, meta_of
+from seatrial.adapters.kube.reading.olm import OWNER
 from seatrial.adapters.kube.reading.operator_items import writer_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject

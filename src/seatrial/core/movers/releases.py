@@ -22,7 +22,7 @@ from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.releases import CHARTS, Holder, Release, source_of, styled
 from seatrial.core.model.target import parts_of, text_of
-from seatrial.core.movers.publishing import olm
+from seatrial.core.movers import olm
 from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.progress import Versions, is_same_part
 

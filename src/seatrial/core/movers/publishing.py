@@ -19,8 +19,7 @@ from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.model.seen.operators import ON_DELETE, Carrier
-from seatrial.core.movers import driver_manager
-from seatrial.core.movers.publishing import olm, releases
+from seatrial.core.movers import driver_manager, olm, releases
 from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.progress import (
     ANY,
