@@ -24,8 +24,8 @@ from typing import Any
 
 from bench.machine import keep, machine
 
-from seatrial.core.decide import decide
-from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.remembered import Remembered
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen

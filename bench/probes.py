@@ -27,10 +27,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from seatrial.probes.catalogue import PAYLOADS
 from seatrial.probes.command import run
 from seatrial.probes.measuring import clocks, framework, nvml, timing
 from seatrial.probes.payloads import performance
+from seatrial.probes.payloads.catalogue import PAYLOADS
 from seatrial.probes.payloads.options import Options
 
 PLANTED: Final = 0.03

@@ -43,10 +43,10 @@ from seatrial.adapters.files.facts import schema as facts_schema
 from seatrial.app import headline, outcome
 from seatrial.cli import commands as cli
 from seatrial.cli.exit_codes import MEANINGS
-from seatrial.cli.parsing.parser import IN_DETAIL, Parser
+from seatrial.cli.parser import IN_DETAIL, Parser
 from seatrial.cli.run import demo
 from seatrial.cli.show import ending
-from seatrial.core import decide
+from seatrial.core.decision import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
 from seatrial.core.model.seen.nodes import NOT_BEGUN, NodePhase

@@ -14,7 +14,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.model.campaign import (
     Campaign,
     CampaignRecord,

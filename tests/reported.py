@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.app.looking import Look
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 from seatrial.app.survey import reporting
 from seatrial.cli.show.report import report
 from seatrial.core.model.campaign import Bake, Campaign, Waves

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from seatrial import codec
 from seatrial.codec import Undecodable
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Drain, Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen

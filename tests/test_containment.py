@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from seatrial.bugs import Bug, Guard, bug_of
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import WriteNodeRecord
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.seen.rollouts import UNKNOWN_MAX
 from seatrial.core.model.seen.snapshot import Freshness
 from seatrial.core.promises import invariants

@@ -23,7 +23,7 @@ import msgspec
 from seatrial import codec
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

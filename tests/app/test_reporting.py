@@ -11,7 +11,7 @@ import pytest
 
 from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.app.looking import Look
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 from seatrial.app.survey import reporting
 from seatrial.core.model.campaign import (
     ENDED,

@@ -13,7 +13,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import node_data, tree, why
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Summary, Told, Waiting

@@ -11,7 +11,7 @@ import pytest
 
 from seatrial.adapters.kube.probing import Offer
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.gating import GateRun, GatesAsked, NodeReport, chosen, gang_of, gates_in, refuse
+from seatrial.app.rollout.gating import GateRun, GatesAsked, NodeReport, chosen, gang_of, gates_in, refuse
 from seatrial.app.texts import FileUnusable
 from seatrial.cli import main
 from seatrial.cli.gates import reports

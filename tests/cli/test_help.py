@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 
 from seatrial.cli import commands, main, program
+from seatrial.cli.examples import EXAMPLES
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.examples import EXAMPLES
-from seatrial.cli.parsing.parser import RARELY, Parser
+from seatrial.cli.parser import RARELY, Parser
 
 LINES_MAX: Final = 50
 WIDTH_MAX: Final = 80

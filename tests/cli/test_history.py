@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 from seatrial.cli.show import history
 
 

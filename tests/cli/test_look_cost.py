@@ -56,7 +56,7 @@ NEVER = (
 )
 """What no look needs: a client that stays, tables in colour, whatever moves nodes."""
 NOT_FOR_A_STATUS = (
-    "seatrial.core.decide",
+    "seatrial.core.decision.decide",
     "seatrial.core.campaign.step",
     "seatrial.core.words.speeds",
     "seatrial.core.survey",

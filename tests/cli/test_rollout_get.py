@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import following, getting

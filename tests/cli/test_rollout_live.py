@@ -373,8 +373,9 @@ def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
 
 
 def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:
+    from seatrial.app import picking
     from seatrial.app.connecting import Cluster
-    from seatrial.app.rollout import picking, wishing
+    from seatrial.app.rollout import wishing
 
     start(run)
     cluster = Cluster(kubeconfig=str(plane.kubeconfig), environ={})

@@ -13,10 +13,10 @@ import pytest
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix import plan_document
 from seatrial.app.matrix.plan_document import PlanUnusable
+from seatrial.app.picking import Rollout, meant
 from seatrial.app.rollout import chaining, options
 from seatrial.app.rollout.chaining import Chain
 from seatrial.app.rollout.options import StartOptions
-from seatrial.app.rollout.picking import Rollout, meant
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli.rollout import words
+from seatrial.cli import words
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from seatrial.adapters.kube.surveying.gate_pods import GatePod, State
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.show import look, why

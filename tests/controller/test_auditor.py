@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.adapters.files.facts.knowledge import load_knowledge
 from seatrial.adapters.kube.api.client import Client
-from seatrial.controller.beside.auditor import Auditor, Take
+from seatrial.controller.auditor import Auditor, Take
 from seatrial.core.survey.audit.findings import FindingKind
 from seatrial.supervision import Ending
 from tests import audited

@@ -11,8 +11,8 @@ import pytest
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import kinds
-from seatrial.controller.beside.pacer import Pacer
 from seatrial.controller.log import Log
+from seatrial.controller.pacer import Pacer
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys
-from seatrial.controller.beside.reroller import Reroller
 from seatrial.controller.log import Log
+from seatrial.controller.reroller import Reroller
 from seatrial.supervision import Ending
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.dra_cluster import HOME, DraCluster, pods_of

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.controller.beside.resumer import Resumer
 from seatrial.controller.log import Log
+from seatrial.controller.resumer import Resumer
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.workloads import Suspended
 from tests.adapters.kube import standin

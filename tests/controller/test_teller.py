@@ -18,7 +18,7 @@ from seatrial.controller.teller import Teller
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import EvictPods, PauseClients, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.intent import Intent

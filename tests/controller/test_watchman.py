@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube.shapes import models, rollout_records
-from seatrial.controller.beside.watchman import Watchman
+from seatrial.controller.watchman import Watchman
 from seatrial.core.campaign.proving import exposing
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.stretches import LONGEST_SECONDS

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from seatrial.core import decide
 from seatrial.core.budget import capacity
+from seatrial.core.decision import decide
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operators import OperatorFacts, Pool

@@ -11,7 +11,7 @@ from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Pro
 from seatrial.core.actions.on_rollouts import ReleaseRollout
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.requests import REFUSALS_MAX
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.model.gates.compared import Compared

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.campaign.gating import step_gating
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.kinds import attesting
 from seatrial.core.judging.tries import TRIES_MAX

@@ -11,7 +11,7 @@ from seatrial.core.actions.on_nodes import EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.losses import COUNT_LABEL
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse

@@ -10,7 +10,7 @@ import pytest
 from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
 from seatrial.core.budget import capacity
 from seatrial.core.budget.losses import COUNT_LABEL
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.intent import Domain

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share, policy_of
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

@@ -9,7 +9,7 @@ from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.exposed import TelemetryFacts

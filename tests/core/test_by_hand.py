@@ -13,7 +13,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

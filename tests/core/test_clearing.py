@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, PauseClients, WriteNodeRecord
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint

@@ -11,7 +11,7 @@ from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.of_campaigns import EndProbe, StartProbe
 from seatrial.core.actions.on_nodes import Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.attested import Attest

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.on_nodes import Cordon, EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.budget import capacity
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Retries
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

@@ -10,8 +10,9 @@ import pytest
 
 from seatrial.adapters.kube.shapes import forms
 from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
-from seatrial.core.campaign.proving import comparing, controls
-from seatrial.core.campaign.proving.comparing import FIGURES_MAX
+from seatrial.core.campaign import comparing
+from seatrial.core.campaign.comparing import FIGURES_MAX
+from seatrial.core.campaign.proving import controls
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence, kept

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.budget.losses import COUNT_LABEL
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent

@@ -9,9 +9,9 @@ import pytest
 
 from seatrial.core.actions.on_nodes import EvictPods, ReleaseMaintenance, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
-from seatrial.core.decide import ACTIONS_MAX, Decision, decide
-from seatrial.core.deciding.stops import why_stopped
-from seatrial.core.deciding.summary import SUMMARY_SECONDS, summarise, waiting_of, waits_of
+from seatrial.core.decision.decide import ACTIONS_MAX, Decision, decide
+from seatrial.core.decision.stops import why_stopped
+from seatrial.core.decision.summary import SUMMARY_SECONDS, summarise, waiting_of, waits_of
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor
 from seatrial.core.model.owners import DriverClaim

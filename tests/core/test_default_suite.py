@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.default_suite import chosen, with_suite
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase, Switch, Via
 from seatrial.core.model.seen.nodes import NodePhase

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from seatrial import manifests
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.edits import EDITS, Effect
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

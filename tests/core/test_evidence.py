@@ -13,7 +13,7 @@ from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import ACTIONS_MAX, decide
-from seatrial.core.deciding.leading import leaderless
+from seatrial.core.decision.decide import ACTIONS_MAX, decide
+from seatrial.core.decision.leading import leaderless
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.tries import TRIES_MAX

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_nodes import RestartPod
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.remembered import Remembered
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

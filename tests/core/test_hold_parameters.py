@@ -18,7 +18,7 @@ MAKERS = {"hold", "wait", "act", "Lack"}
 ELSEWHERE = {
     ("core/campaign/step.py", HoldCode.WAVE_AT_WORK),
     ("core/campaign/stragglers.py", HoldCode.WAVE_BLOCKED),
-    ("core/deciding/turns.py", HoldCode.DRIVER_NOT_READY),
+    ("core/decision/turns.py", HoldCode.DRIVER_NOT_READY),
     ("core/movers/publishing.py", HoldCode.WRITTEN_BY_ANOTHER),
     ("core/movers/publishing.py", HoldCode.TAKEN_OVER),
     ("core/movers/publishing.py", HoldCode.PUBLISH_PENDING),
@@ -32,7 +32,7 @@ ELSEWHERE = {
     ("core/movers/releases.py", HoldCode.SYNC_STOPPED),
     ("core/movers/releases.py", HoldCode.SYNC_FAILED),
     ("core/movers/view.py", HoldCode.SOURCE_STALE),
-    ("core/movers/who/nvidia.py", HoldCode.DRIVER_NOT_READY),
+    ("core/movers/nvidia.py", HoldCode.DRIVER_NOT_READY),
     ("core/node/clearing.py", HoldCode.EVICTION_BLOCKED),
     ("core/node/step.py", HoldCode.DRIVER_NOT_READY),
     ("core/node/step.py", HoldCode.DRIVER_STARTING),

@@ -9,7 +9,7 @@ import pytest
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, recall
 from seatrial.core.budget.losses import COUNT_LABEL
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

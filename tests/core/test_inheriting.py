@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.decide import decide
-from seatrial.core.deciding import leading, summary
-from seatrial.core.deciding.inheriting import AGAIN, blocker_of, inherited
-from seatrial.core.deciding.stops import why_stopped
+from seatrial.core.decision import leading, summary
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.inheriting import AGAIN, blocker_of, inherited
+from seatrial.core.decision.stops import why_stopped
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.model.intent import Intent

@@ -23,7 +23,7 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import ACTIONS_MAX, Decision, decide
+from seatrial.core.decision.decide import ACTIONS_MAX, Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict

@@ -12,8 +12,8 @@ from seatrial.core.actions.of_campaigns import MarkNode, PausePool
 from seatrial.core.actions.on_nodes import RestartPod, Uncordon
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout
 from seatrial.core.campaign import leaving
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding.stops import STOPS
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.stops import STOPS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
 from seatrial.core.model.intent import Intent, OnDelete, Requestor

@@ -12,7 +12,7 @@ from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import COUNT_LABEL
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

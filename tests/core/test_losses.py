@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import COUNT_LABEL, GPU, gpu_count, lost_gpu_seconds
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot

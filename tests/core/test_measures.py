@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding import measures
-from seatrial.core.deciding.measures import Figures, Meter, Stay, follow, measure, stays
+from seatrial.core.decision import measures
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.measures import Figures, Meter, Stay, follow, measure, stays
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.policy import Limits, Policy, Share

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -19,11 +20,11 @@ import seatrial.core
 import seatrial.core.movers
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Campaign, CampaignRecord, Mode, RolloutPhase
+from seatrial.core.movers.by_hand import Hand
+from seatrial.core.movers.direct import DIRECT, UNCHOSEN
 from seatrial.core.movers.mover import asked_mode, mode_of, mover_of, mover_seen
+from seatrial.core.movers.nvidia import LATE_SECONDS, NVIDIA
 from seatrial.core.movers.view import Mover
-from seatrial.core.movers.who.by_hand import Hand
-from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN
-from seatrial.core.movers.who.nvidia import LATE_SECONDS, NVIDIA
 from tests.builders import a_campaign, a_campaign_record, a_snapshot, an_intent, an_old_node, an_operator
 
 CORE = Path(seatrial.core.__file__).parent
@@ -31,7 +32,7 @@ FIRMWARE = ByHand(component=Component.FIRMWARE_CX7)
 BY_PEOPLE = an_intent(campaign=a_campaign(by_hand=FIRMWARE))
 WORDS: Final[tuple[Mode | None, ...]] = (None, *Mode)
 EVERYBODY: Final = tuple(mover_of(mode, BY_PEOPLE, an_operator()) for mode in WORDS)
-ROOM: Final = "seatrial.core.movers.who."
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def _kinds(kind: type[Mover] = Mover) -> Iterator[type[Mover]]:
@@ -54,7 +55,11 @@ def test_who_could_move_the_nodes_can_be_chosen() -> None:
 
 def test_every_mover_lives_where_the_import_contracts_cover_it() -> None:
     _load_the_room()
-    assert [kind.__module__ for kind in _kinds() if not kind.__module__.startswith(ROOM)] == []
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (apart,) = (each["modules"] for each in contracts if each["name"] == "no mover knows another")
+    assert {kind.__module__ for kind in _kinds()} == set(apart)
 
 
 def test_everybody_says_who_he_is_and_no_two_the_same() -> None:
@@ -69,7 +74,7 @@ def test_who_moves_is_asked_for_by_its_word_in_one_place_of_core() -> None:
     words = "|".join(Mode.__members__)
     asks = re.compile(rf"\bMode\.({words})\b|by_hand is (not )?None|is_delegated")
     found = {str(path.relative_to(CORE)) for path in CORE.rglob("*.py") if asks.search(path.read_text())}
-    own = {f"movers/who/{path.name}" for path in (CORE / "movers" / "who").glob("[!_]*.py")}
+    own = {f"movers/{name}.py" for name in ("by_hand", "direct", "nvidia")}
     assert found == {"movers/mover.py", "model/seen/operators.py", "model/campaign.py", *own}
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from seatrial.core.actions.on_nodes import Cordon, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import ReleaseRollout
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding import neighbours
-from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.decision import neighbours
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.remembered import Remembered
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, Requestor

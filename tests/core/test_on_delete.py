@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.compat.matrix import Component
-from seatrial.core.deciding import stops
+from seatrial.core.decision import stops
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
 from seatrial.core.model.seen.nodes import NodeSeen

@@ -12,9 +12,9 @@ from seatrial.core.compat import plan as plans
 from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Hardware, Stack
 from seatrial.core.compat.plan import Change, Plan, Rollback, Step, WayBack
 from seatrial.core.model.seen.nodes import NodePhase
-from seatrial.core.node.impact import telling as impacts
-from seatrial.core.node.impact.rows import Loss, Row
-from seatrial.core.node.impact.telling import DRIVER_ROWS, Impact, impact_of
+from seatrial.core.node import impact_words as impacts
+from seatrial.core.node.impact_rows import Loss, Row
+from seatrial.core.node.impact_words import DRIVER_ROWS, Impact, impact_of
 from seatrial.core.node.phases import TRANSITIONS
 from tests.core.knowledge import ON, facts
 

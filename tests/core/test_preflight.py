@@ -9,7 +9,7 @@ import pytest
 from seatrial.core.budget.losses import COUNT_LABEL
 from seatrial.core.campaign import canary, preflight
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Canary, Growth, Mode, Point, Via, Waves
 from seatrial.core.model.gates.gate import Gate

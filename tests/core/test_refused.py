@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding.summary import SUMMARY_SECONDS
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.summary import SUMMARY_SECONDS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from seatrial.core.campaign.course import plain
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding import turns
-from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered
+from seatrial.core.decision import turns
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.remembered import Chosen, Common, PerNode, Remembered
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

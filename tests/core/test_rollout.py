@@ -14,7 +14,7 @@ from seatrial.core.actions.of_campaigns import MarkNode, SetAutoUpgrade, StartPr
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import HISTORY_MAX, TRANSITIONS, Course
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.judging.tries import TRIES_MAX

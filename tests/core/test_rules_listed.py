@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seatrial.core.compat.rules import check_change, check_stack
-from seatrial.core.compat.rules.operators.distributions import distribution_of
+from seatrial.core.compat.rules.distributions import distribution_of
 from seatrial.core.compat.versions import KubernetesVersion
 from tests.core.knowledge import ON, facts, judged, judged_change, stack
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.budget import capacity
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.intent import Domain, Intent, Order
 from seatrial.core.model.policy import Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

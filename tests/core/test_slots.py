@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

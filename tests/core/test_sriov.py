@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from seatrial.core.actions.on_nodes import Cordon, Uncordon, WriteNodeRecord
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import NodePhase

@@ -11,7 +11,7 @@ from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.campaign.waves import wave_order
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

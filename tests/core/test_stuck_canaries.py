@@ -11,7 +11,7 @@ from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

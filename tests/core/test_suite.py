@@ -6,7 +6,7 @@ import pytest
 
 from seatrial.core.model.gates import suite
 from seatrial.core.model.gates.suite import BUILT_IN, SUITE, built_in, suite_of
-from seatrial.probes.catalogue import PAYLOADS
+from seatrial.probes.payloads.catalogue import PAYLOADS
 
 
 def test_every_gate_is_a_payload_and_every_payload_a_gate() -> None:

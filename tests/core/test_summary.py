@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import decide
-from seatrial.core.deciding import summary
-from seatrial.core.deciding.summary import NEWS_SECONDS, SUMMARY_SECONDS, waiting_of
+from seatrial.core.decision import summary
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.summary import NEWS_SECONDS, SUMMARY_SECONDS, waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent, Retries

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.kinds.tenanting import measured
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase

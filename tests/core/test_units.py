@@ -9,7 +9,7 @@ import pytest
 from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, units
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain

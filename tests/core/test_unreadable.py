@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.on_nodes import Uncordon
-from seatrial.core.decide import decide
-from seatrial.core.deciding.unreadable import why_unreadable
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.unreadable import why_unreadable
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.problems import UnreadableObject

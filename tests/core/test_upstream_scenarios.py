@@ -26,8 +26,8 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding.summary import summarise
+from seatrial.core.decision.decide import Decision, decide
+from seatrial.core.decision.summary import summarise
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.consumers import Claim, GpuUse, claim_names, gpu_use
 from seatrial.core.model.intent import Intent, Requestor, policies

@@ -10,8 +10,8 @@ from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operands import APPS, COMPONENTS, ORDER, Operand, OperandSeen
-from seatrial.core.node.impact.rows import Loss
-from seatrial.core.node.impact.telling import OPERANDS, TABLE, impact_of
+from seatrial.core.node.impact_rows import Loss
+from seatrial.core.node.impact_words import OPERANDS, TABLE, impact_of
 from seatrial.core.node.step import step_node
 from seatrial.core.node.visiting import VISITS, Takes, takes, takes_of
 from seatrial.sim.operand_pods import operand_of, with_operands

@@ -10,7 +10,7 @@ import pytest
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Canary, RolloutPhase, Via
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

@@ -13,7 +13,7 @@ import pytest
 from seatrial.core.actions.at_home import MarkBad, RevertCommits
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.exposed import TelemetryFacts

@@ -98,7 +98,7 @@ def test_a_symbol_is_in_the_file_where_a_page_says_it_is(page: Path) -> None:
 def test_a_page_that_names_what_is_not_there_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "Look at `core/nowhere.py` and `core/decide.py`, and at `decide` in `core/holds.py`.", encoding="utf-8"
+        "Look at `core/nowhere.py` and `core/decision/decide.py`, and at `decide` in `core/holds.py`.", encoding="utf-8"
     )
     assert [name for name in named(page) if PATH.fullmatch(name) and found(name, page) is None] == ["core/nowhere.py"]
     assert IN_FILE.findall(page.read_text(encoding="utf-8")) == [("decide", "core/holds.py")]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.deciding.stops import why_stopped
+from seatrial.core.decision.stops import why_stopped
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.policy import NO_LIMITS, Limits, Share

@@ -18,7 +18,7 @@ import pytest
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.core.deciding.stops import why_blind
+from seatrial.core.decision.stops import why_blind
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.plane.control_plane import ControlPlane

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.probes.catalogue import PAYLOADS
+from seatrial.probes.payloads.catalogue import PAYLOADS
 from tests.image import containers
 from tests.image.conftest import Unpacked
 from tests.image.containers import Container

@@ -14,7 +14,7 @@ import pytest
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share

@@ -15,7 +15,7 @@ import pytest
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.attrition import urgency
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, RolloutPhase, Waves
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Intent

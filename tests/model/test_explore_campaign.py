@@ -20,8 +20,8 @@ from seatrial.core.actions.of_campaigns import CampaignAct, OuterAct
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign import step as rollout
 from seatrial.core.campaign.course import Course
-from seatrial.core.decide import Decision, decide
-from seatrial.core.deciding import turns
+from seatrial.core.decision import turns
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
 from seatrial.core.model.gates.gate import Gate, GateVerdict
 from seatrial.core.model.intent import Intent

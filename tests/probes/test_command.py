@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.probes import catalogue, command
+from seatrial.probes import command
+from seatrial.probes.payloads import catalogue
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes, Verdict
+from seatrial.probes.payloads.report import Notes, Verdict
 
 
 def lay(root: Path, state: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads import dcgm_diag
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 
 def read(document: dict[str, Any], before: str = "") -> Notes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from seatrial.probes.payloads import gpu_errors
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 LINES = [
     "4,1207,8412,-;NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",

@@ -9,7 +9,7 @@ import pytest
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads import rdma
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 
 def port(root: Path, device: str = "mlx5_0", **files: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from seatrial.probes.report import TERMINATION_BYTES_MAX, Notes, Verdict
+from seatrial.probes.payloads.report import TERMINATION_BYTES_MAX, Notes, Verdict
 
 
 def test_nothing_measured_is_unknown() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seatrial.probes.payloads import reference, smoke_train
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 
 def curve(off: float = 0.0) -> list[float]:

@@ -6,7 +6,7 @@ import os
 import signal
 
 from seatrial.probes.payloads import soak
-from seatrial.probes.report import Notes, Verdict
+from seatrial.probes.payloads.report import Notes, Verdict
 
 
 def told(worked: soak.Worked) -> Notes:

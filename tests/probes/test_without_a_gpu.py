@@ -12,9 +12,9 @@ import pytest
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.probes import command
-from seatrial.probes.catalogue import PAYLOADS
 from seatrial.probes.measuring.nvml import opened
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
+from seatrial.probes.payloads.catalogue import PAYLOADS
 
 
 @pytest.fixture(autouse=True)

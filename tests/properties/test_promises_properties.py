@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.seen import sriov
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.snapshot import Snapshot

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.decide import decide
-from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.remembered import Remembered
 from seatrial.core.errors import CoreBug
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from seatrial.core.actions.action import Action
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase

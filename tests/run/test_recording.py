@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.passes import HEARD_FOR_EVER, Entry, Reader, decided_of

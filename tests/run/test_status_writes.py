@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from seatrial.core.deciding import summary
+from seatrial.core.decision import summary
 from seatrial.core.holds import Hold
 from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.sim.nodes import Fate, new_node

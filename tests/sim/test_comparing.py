@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, Bake, CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.compared import Compared, Lens

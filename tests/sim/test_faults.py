@@ -16,7 +16,7 @@ from bench.faults import begin
 
 from seatrial.core.actions.on_nodes import Cordon, EvictPods, WriteNodeRecord
 from seatrial.core.budget.attrition import returning
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.policy import Attrition, Limits, Policy, Share

@@ -13,7 +13,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.attrition.turn import turn
 from seatrial.core.budget.attrition.values import Verb
 from seatrial.core.budget.capacity import budget_of
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.policy import Attrition
 from seatrial.core.model.seen.jobs import PodJob

@@ -15,7 +15,7 @@ from bench.faults import begin
 from seatrial.core.actions.on_nodes import Cordon, RestartPod
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Canary, Mode, RolloutPhase
 from seatrial.core.model.consumers import GpuUse

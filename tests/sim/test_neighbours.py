@@ -10,7 +10,7 @@ import pytest
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Cordon
-from seatrial.core.deciding import neighbours as marking
+from seatrial.core.decision import neighbours as marking
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

@@ -14,7 +14,7 @@ from bench.operands import R_MAX, WRITES_MAX, measure
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Cordon, EvictPods, NodeAct, RestartPod, Uncordon
 from seatrial.core.compat.matrix import Component
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, RolloutPhase, Via, Waves
 from seatrial.core.model.gates.gate import Gate

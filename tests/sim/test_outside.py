@@ -14,7 +14,7 @@ import pytest
 
 from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
 from seatrial.core.model.deployers import Follower, Mark, Stop

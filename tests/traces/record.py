@@ -21,7 +21,7 @@ from typing import Any, Final
 from seatrial import codec
 from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.core.compat.versions import Version
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Share
 from seatrial.core.model.seen.pods import Pod, PodOwner

@@ -18,7 +18,7 @@ from seatrial.adapters.journal import reading
 from seatrial.adapters.kube.reading.leader import Leader
 from seatrial.app.looking import Look
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.campaign import Bake, Campaign, Growth, Point, Waves
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.instants import Instant

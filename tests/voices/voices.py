@@ -17,12 +17,12 @@ import yaml
 
 from seatrial.adapters.kube.shapes.rollout_records import rollout_patch
 from seatrial.app.looking import Look
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 from seatrial.app.survey import reporting
 from seatrial.cli.show import ending, node_data, standing, why
 from seatrial.cli.show.tree import Ink
 from seatrial.controller.metrics import Metrics
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.text.moments import moment
 from seatrial.run.loop import Report
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.app import waits
 from seatrial.app.outcome import Outcome, done_of, is_over, left_behind, outcome_of
-from seatrial.core.deciding import leading
+from seatrial.core.decision import leading
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict

@@ -19,8 +19,8 @@ from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.app import picking
 from seatrial.app.connecting import Cluster
-from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from seatrial.app import picking
 from seatrial.app.awaiting import finished
-from seatrial.app.rollout import picking
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.giving_back import GivenBack

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.deciding import leading, summary
-from seatrial.core.deciding.inheriting import blocker_of, inherited
+from seatrial.core.decision import leading, summary
+from seatrial.core.decision.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, RolloutPhase, SourceFacts
 from seatrial.core.model.instants import Instant
@@ -33,7 +33,7 @@ from seatrial.core.words.somebody import NEEDS_SOMEBODY
 if TYPE_CHECKING:
     from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.app.looking import Look
-    from seatrial.core.decide import Decision
+    from seatrial.core.decision.decide import Decision
     from seatrial.ports import Sight
 
 QUIET_SECONDS: Final = 120.0
@@ -120,7 +120,7 @@ def worked_out(sight: Sight, now: Instant) -> Decision:
         intent = replace(intent, is_paused=False)
     if campaign is not None and campaign.has_source and seen.source is None:
         seen = replace(seen, source=SourceFacts(driver=str(sight.intent.target.driver)))
-    from seatrial.core.decide import decide  # not needed where the controller has written why
+    from seatrial.core.decision.decide import decide  # not needed where the controller has written why
 
     return decide(seen, intent, now)
 

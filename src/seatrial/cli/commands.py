@@ -14,9 +14,9 @@ from typing import Final
 
 from seatrial import __version__
 from seatrial.cli import program as programs
+from seatrial.cli.examples import EXAMPLES
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.examples import EXAMPLES
-from seatrial.cli.parsing.parser import Parser, rarely
+from seatrial.cli.parser import Parser, rarely
 
 LAB: Final = "seatrial_lab"
 """The laboratory, a distribution of its own."""

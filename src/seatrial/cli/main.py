@@ -15,7 +15,7 @@ from typing import Final
 from seatrial.cli import program as programs
 from seatrial.cli.commands import COMMANDS, is_here, overview, parser_of
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import alike
+from seatrial.cli.parser import alike
 from seatrial.core.errors import SeatrialError
 
 COMPLETE: Final = "__complete"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.app.connecting import Cluster
-from seatrial.cli.parsing.parser import rarely
-from seatrial.cli.rollout.words import span
+from seatrial.cli.parser import rarely
+from seatrial.cli.words import span
 
 if TYPE_CHECKING:
     from seatrial.adapters.prometheus.places import Place

@@ -41,11 +41,7 @@ from seatrial.adapters.prometheus.measurer import PrometheusMeasurer
 from seatrial.adapters.prometheus.places import Place
 from seatrial.bugs import Bug, Guard, TellBug
 from seatrial.controller import health, leading
-from seatrial.controller.beside.auditor import Auditor
-from seatrial.controller.beside.pacer import Pacer
-from seatrial.controller.beside.reroller import Reroller
-from seatrial.controller.beside.resumer import Resumer
-from seatrial.controller.beside.watchman import LOOK_SECONDS, Watchman
+from seatrial.controller.auditor import Auditor
 from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
@@ -53,7 +49,11 @@ from seatrial.controller.log import Log
 from seatrial.controller.measurers import Askers, Measurers
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
+from seatrial.controller.pacer import Pacer
+from seatrial.controller.reroller import Reroller
+from seatrial.controller.resumer import Resumer
 from seatrial.controller.teller import Teller
+from seatrial.controller.watchman import LOOK_SECONDS, Watchman
 from seatrial.core.campaign.leaving import has_left
 from seatrial.core.node.hearing import waited_for
 from seatrial.ports import Ports, Result, Watcher

@@ -1,4 +1,4 @@
-"""The controller's metrics: what core/deciding/measures.py counts, under the names Prometheus gets to see.
+"""The controller's metrics: what core/decision/measures.py counts, under the names Prometheus gets to see.
 
 NVIDIA's names keep NVIDIA's meaning, so that dashboards and alerts made for its upgrade controller go on working; what
 its controller never told (states, holds, durations) is called `seatrial_…`. No metric is labelled by node: ten thousand
@@ -20,8 +20,8 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from seatrial.bugs import Bug, Guard
 from seatrial.core.actions.action import Action
-from seatrial.core.deciding import measures
-from seatrial.core.deciding.measures import Figures, Meter
+from seatrial.core.decision import measures
+from seatrial.core.decision.measures import Figures, Meter
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from seatrial.probes.catalogue import PAYLOADS
 from seatrial.probes.measuring import clocks, nvml
 from seatrial.probes.measuring.timing import Effort
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
+from seatrial.probes.payloads.catalogue import PAYLOADS
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes, Report, Verdict
+from seatrial.probes.payloads.report import Notes, Report, Verdict
 
 RESET: str = "reset-clocks"
 EXITS = {Verdict.MEASURED: 0, Verdict.FAILED: 10, Verdict.UNKNOWN: 11}

@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 
 from seatrial.bugs import Bug, Guard, TellBug, bug_of
 from seatrial.core.actions.action import Action
-from seatrial.core.decide import Decision, decide
+from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.model.instants import Instant
 from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach

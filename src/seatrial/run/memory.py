@@ -35,7 +35,7 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord, rollout_subject
-from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.decision.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from seatrial import passes
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.instants import Instant
 from seatrial.passes import Pass
 from seatrial.ports import Journal, Sight

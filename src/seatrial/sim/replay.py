@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial import passes
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.errors import CoreBug, SeatrialError
 from seatrial.core.model.instants import Instant
 from seatrial.passes import Entry, Pass

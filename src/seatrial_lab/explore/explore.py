@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen

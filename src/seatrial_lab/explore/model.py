@@ -21,7 +21,7 @@ from seatrial.core.actions.on_rollouts import Keeping
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
 from seatrial.core.budget import capacity
 from seatrial.core.budget.attrition import terms
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import RolloutPhase, Via
 from seatrial.core.model.instants import ApiInstant

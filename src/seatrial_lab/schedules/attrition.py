@@ -23,7 +23,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.attrition import clock
 from seatrial.core.budget.idle import idle_budget
 from seatrial.core.budget.losses import gpu_count, workers
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import ENDED, Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.campaign import ENDED, CampaignRecord
 from seatrial_lab.schedules.schedules import Play
 

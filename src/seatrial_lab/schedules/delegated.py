@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.of_campaigns import MarkNode
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import ENDED, Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves

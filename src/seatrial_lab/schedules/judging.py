@@ -11,7 +11,7 @@ from typing import Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, RequestMaintenance, WriteNodeRecord
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.campaign import ENDED, Bake, Campaign, CampaignRecord, Canary, Growth, Waves
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.intent import Intent

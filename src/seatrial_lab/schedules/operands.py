@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Final
 
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operands import COMPONENTS, Operand
 from seatrial.core.model.seen.pods import DriverRevision

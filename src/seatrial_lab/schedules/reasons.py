@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, Mode, RolloutPhase
 from seatrial.core.model.seen.gangs import gpus_of

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from seatrial.core.actions.action import Action
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision

@@ -21,7 +21,7 @@ from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_nodes import Cordon, RestartPod
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import workers
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

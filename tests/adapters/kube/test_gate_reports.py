@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seatrial.adapters.kube.reading.gates import reports as gate_reports
 from seatrial.adapters.kube.reading.gates.reports import GateReport, Unreadable
 from seatrial.core.model.gates.figures import Unmeasured
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 
 def read(text: str) -> GateReport | Unreadable | None:

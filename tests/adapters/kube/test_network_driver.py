@@ -15,7 +15,7 @@ from seatrial.core.model.campaign import Campaign, Via
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord
 from seatrial.core.model.seen.operators import Carrier, NetworkFacts
-from seatrial.core.movers.who.direct import DIRECT
+from seatrial.core.movers.direct import DIRECT
 from tests.adapters.kube import objects
 
 OLD, NEW = "24.10-0.7.0.0-0", "25.04-0.6.0.0-0"

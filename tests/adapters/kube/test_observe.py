@@ -29,8 +29,8 @@ from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.kinds import Node
 from seatrial.core.actions.of_campaigns import MakePool, StartProbe
-from seatrial.core.decide import decide
-from seatrial.core.deciding.stops import why_blind
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.stops import why_blind
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase, SourceFacts
 from seatrial.core.model.consumers import GpuUse

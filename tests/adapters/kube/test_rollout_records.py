@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.kube.shapes import forms, models, rollout_records
 from seatrial.adapters.kube.shapes.forms import text_of
-from seatrial.core.deciding.summary import waiting_of
+from seatrial.core.decision.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track

@@ -16,8 +16,8 @@ import msgspec
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import HISTORY_MAX
-from seatrial.core.decide import decide
-from seatrial.core.deciding.summary import TOLD_MAX, told_of
+from seatrial.core.decision.decide import decide
+from seatrial.core.decision.summary import TOLD_MAX, told_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase, Turn, Watched
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement

@@ -20,7 +20,7 @@ from seatrial.adapters.kube.streams.projection import REPORTED_MAX, Faults, proj
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.stream import Stream
 from seatrial.bugs import Bug, Guard
-from seatrial.core.decide import decide
+from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.problems import UnreadableObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.app.rollout.picking import Rollout
+from seatrial.app.picking import Rollout
 
 
 def a_rollout(name: str = "spring", phase: str = "Baking", *, ended_at: str = "", **spec: Any) -> Rollout:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.picking import Rollout, Wish
 from seatrial.app.rollout import attesting
 from seatrial.app.rollout.attesting import Attested
-from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.app.rollout.wishing import RolloutRefused
 from tests.app.rollout.rollouts import a_rollout
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.picking import Asked, Rollout
 from seatrial.app.rollout.heeding import Heeded, is_done, sentence
-from seatrial.app.rollout.picking import Asked, Rollout
 from tests.app.rollout.rollouts import a_rollout
 
 PLAIN = {"metadata": {"name": "plain"}, "spec": {"target": {"driver": "580.105.08"}, "paused": True}}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking, wishing
-from seatrial.app.rollout.picking import RolloutMissing
+from seatrial.app.picking import RolloutMissing
+from seatrial.app.rollout import wishing
 from tests.app.rollout.rollouts import a_rollout
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.git.repository import Edit
+from seatrial.app.picking import Rollout
 from seatrial.app.rollout import reverting, wishing
-from seatrial.app.rollout.picking import Rollout
 from tests.adapters.git.remotes import Bare, bare
 
 UID = "0123456789ab"

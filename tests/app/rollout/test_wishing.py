@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.picking import Rollout
 from seatrial.app.rollout import wishing
-from seatrial.app.rollout.picking import Rollout
 from seatrial.app.rollout.wishing import RolloutRefused
 from tests.app.rollout.rollouts import a_rollout
 

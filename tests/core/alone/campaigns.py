@@ -8,7 +8,7 @@ from functools import partial
 from seatrial.core.budget import capacity, recall
 from seatrial.core.campaign import baking, course, gating, going_back
 from seatrial.core.campaign import step as campaigns
-from seatrial.core.deciding import stops, turns
+from seatrial.core.decision import stops, turns
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import Campaign, RolloutPhase
 from seatrial.core.model.gates import closed as closing

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seatrial.core import decide
 from seatrial.core.budget import capacity, recall, units
 from seatrial.core.budget.attrition import booking
-from seatrial.core.deciding import turns
+from seatrial.core.decision import decide, turns
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Attrition, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodeSeen

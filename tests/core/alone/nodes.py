@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seatrial.core.deciding import turns
+from seatrial.core.decision import turns
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness
 from seatrial.core.node import aiming, clearing, closing, hearing, operating, readiness, step, visiting, writing

@@ -24,7 +24,7 @@ from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.fleet import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, records
 from seatrial.adapters.kube.writing import workloads
-from seatrial.core.deciding import neighbours
+from seatrial.core.decision import neighbours
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import NodeSeen

@@ -87,7 +87,7 @@ def _plan_data(plan: Plan, has_impact: bool) -> dict[str, Any]:
 
 
 def _impact_data(step: Step) -> dict[str, Any]:
-    from seatrial.core.node.impact.telling import impact_of
+    from seatrial.core.node.impact_words import impact_of
 
     impact = impact_of(step)
     return {

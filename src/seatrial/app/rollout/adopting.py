@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking
 from seatrial.app.rollout import resource as resources
 
 if TYPE_CHECKING:

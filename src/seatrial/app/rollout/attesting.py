@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking, wishing
-from seatrial.app.rollout.picking import Rollout, Wish
+from seatrial.app.picking import Rollout, Wish
+from seatrial.app.rollout import wishing
 from seatrial.core.model.gates.attested import Said
 from seatrial.core.model.instants import Instant
 from seatrial.core.text.commands import filled

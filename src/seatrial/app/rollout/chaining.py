@@ -15,15 +15,16 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix import knowing, plan_document, planning
 from seatrial.app.matrix.plan_document import PlanUnusable
-from seatrial.app.rollout import picking, resource, starting, targeting
+from seatrial.app.rollout import resource, starting, targeting
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
+    from seatrial.app.picking import Rollout
     from seatrial.app.rollout.options import Goal, StartOptions
-    from seatrial.app.rollout.picking import Rollout
     from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.matrix import Component

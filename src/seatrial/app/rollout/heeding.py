@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.app.rollout.picking import Asked, Rollout
-from seatrial.core.deciding import leading
+from seatrial.app.picking import Asked, Rollout
+from seatrial.core.decision import leading
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import BACK, RolloutPhase
 from seatrial.core.text import spans

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking
 from seatrial.core.model.selectors import Selector
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seatrial.app.rollout.checks.check import Check
+    from seatrial.app.rollout.check import Check
     from seatrial.app.rollout.committing import PublishedFile
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent

@@ -14,7 +14,7 @@ from seatrial.core.model.campaign import PUBLISHING, GitPlace, PublishStep
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.repository import Look
-    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.picking import Rollout
 
 SHORT: Final = 12
 

@@ -16,11 +16,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.app import texts
+from seatrial.app import picking, texts
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import committing, picking, targeting
+from seatrial.app.rollout import asking, committing, fields, targeting
 from seatrial.app.rollout import resource as resources
-from seatrial.app.rollout.checks import asking, fields
 from seatrial.app.rollout.outset import Outset
 from seatrial.app.texts import FileUnusable
 from seatrial.core.text import spans
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.shapes import models
     from seatrial.adapters.kube.streams.row import Where
     from seatrial.app.connecting import Cluster
+    from seatrial.app.picking import Rollout
     from seatrial.app.rollout.options import StartOptions
-    from seatrial.app.rollout.picking import Rollout
     from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.compat.matrix import Component
     from seatrial.core.model.campaign import Campaign, CampaignRecord
@@ -171,7 +170,7 @@ async def unled(cluster: Cluster, rollout: str) -> Told | None:
 
 
 def _unled(rollout: str, leader: Leader | None, now: Instant) -> Told | None:
-    from seatrial.core.deciding import leading
+    from seatrial.core.decision import leading
 
     if leader is None or leader.is_leading(now) or leader.is_doubtful(now):
         return None
@@ -302,7 +301,7 @@ def _moves(outset: Outset) -> Iterator[tuple[str, str]]:
 
 def _release_moves(component: Component, version: str, now: str) -> Iterator[tuple[str, str]]:
     """What a release of an operator moves at once, and what waits for a visit."""
-    from seatrial.core.node.impact.telling import RELEASES
+    from seatrial.core.node.impact_words import RELEASES
 
     was = f" (now {now})" if now else ""
     at_once, visited = RELEASES[component]

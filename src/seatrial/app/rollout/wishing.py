@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout.picking import Asked, Rollout, Wish
+from seatrial.app.picking import Asked, Rollout, Wish
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.nodes import NodePhase

@@ -92,7 +92,7 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
 async def _open_rollouts(client: Client) -> tuple[str, ...]:
     """The rollouts that have not ended; no diagnosis depends on them, so that they cannot be read is no error."""
     from seatrial.adapters.kube.api.errors import ClusterError
-    from seatrial.app.rollout import picking
+    from seatrial.app import picking
 
     try:
         return tuple(each.name for each in await picking.all_of(client) if not each.is_ended)

@@ -18,7 +18,7 @@ from seatrial.app import waits
 from seatrial.app.outcome import MEANS, is_over, outcome_of, standings_of
 from seatrial.app.picture import Picture, picture_of
 from seatrial.core.budget.losses import lost_gpu_seconds
-from seatrial.core.deciding import summary
+from seatrial.core.decision import summary
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, SourceFacts
 from seatrial.core.model.seen.nodes import NodePhase
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from seatrial.app.looking import Look
-    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.picking import Rollout
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.passes import Entry

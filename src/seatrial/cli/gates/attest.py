@@ -8,9 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from seatrial.cli import formats
+from seatrial.cli import formats, words
 from seatrial.cli import options as cluster_options
-from seatrial.cli.rollout import words
 
 DAY_SECONDS: Final = 86_400
 

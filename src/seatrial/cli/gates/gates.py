@@ -113,8 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from seatrial.app import gating
     from seatrial.app.awaiting import finished
+    from seatrial.app.rollout import gating
     from seatrial.cli.gates import reports
 
     own = gating.gates_in(args.gates_file) if args.gates_file else ()

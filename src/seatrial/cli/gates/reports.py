@@ -19,8 +19,8 @@ from seatrial.core.text import spans
 from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:
-    from seatrial.app.gating import GateRun, NodeReport
     from seatrial.app.picture import Picture
+    from seatrial.app.rollout.gating import GateRun, NodeReport
     from seatrial.core.model.gates.figures import Figure
 
 CTRF_STATUS: Final = {

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.matrix.ending import ended
-from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.parser import rarely
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seatrial.app.matrix.planning import Planned
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
-    from seatrial.core.node.impact.telling import Impact
+    from seatrial.core.node.impact_words import Impact
 
 WIDTH = 100
 NODES_MAX = 100_000
@@ -274,7 +274,7 @@ def _place(number: int) -> str:
 
 def _impact(step: Step) -> Iterator[str]:
     """What a node's users lose, and a table of how."""
-    from seatrial.core.node.impact.telling import impact_of
+    from seatrial.core.node.impact_words import impact_of
 
     impact = impact_of(step)
     lost = ", ".join(loss.value for loss in impact.loses) or "nothing"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seatrial.app.connecting import Cluster
-    from seatrial.app.rollout.picking import Rollout, Wish
+    from seatrial.app.picking import Rollout, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,9 @@ class Showing:
 
 def run(args: argparse.Namespace) -> int:
     """Pause, resume, approve or abort."""
+    from seatrial.app import picking
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import picking, wishing
+    from seatrial.app.rollout import wishing
 
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(finished(picking.listed(cluster)), args.name)
@@ -56,8 +57,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], args: argparse.Namespace) -> int:
     """Write what is wished; what the controller has to do for it is requested until its status says that it is done."""
+    from seatrial.app import picking
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import heeding, picking
+    from seatrial.app.rollout import heeding
     from seatrial.app.rollout.attesting import who_am_i
 
     by, at = finished(who_am_i(cluster)), moment(time.time())
@@ -143,10 +145,10 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
 
 def promote(args: argparse.Namespace) -> int:
     """Say yes to the promotion; refused with the reason while the evidence is incomplete."""
-    from seatrial.app import looking, promoting
+    from seatrial.app import looking, picking, promoting
     from seatrial.app.awaiting import finished
     from seatrial.app.picture import picture_of
-    from seatrial.app.rollout import picking, wishing
+    from seatrial.app.rollout import wishing
 
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(finished(picking.listed(cluster)), args.name)

@@ -20,11 +20,10 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.cli import formats
+from seatrial.cli import formats, words
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import words
 from seatrial.cli.rollout.acts import Showing
 from seatrial.core.text.names import number_of
 

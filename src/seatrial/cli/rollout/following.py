@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from seatrial.app import picking
 from seatrial.app.awaiting import finished
-from seatrial.app.rollout import picking
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.picking import Rollout
 
 GONE: Final = "Gone"
 AGES: Final = ("LOOKED", "AGE")

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from seatrial.app import picking
 from seatrial.app.awaiting import finished
-from seatrial.app.rollout import picking
 from seatrial.cli import formats, terminal
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
@@ -23,7 +23,7 @@ from seatrial.core.text import foreign, spans
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
-    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.picking import Rollout
 
 HEAD: Final = ("NAME", "TARGET", "PHASE", "DONE", "WHY", "LOOKED", "AGE")
 INDENT: Final = "    "

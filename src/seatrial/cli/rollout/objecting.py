@@ -13,7 +13,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.app.errors import Objection
-    from seatrial.app.rollout.checks.check import Check
+    from seatrial.app.rollout.check import Check
     from seatrial.app.rollout.targeting import RolloutTarget
 
 

@@ -16,9 +16,9 @@ from seatrial.app.rollout import options
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.parser import rarely
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.words import span
+from seatrial.cli.words import span
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
 
@@ -186,8 +186,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _rollback(args: argparse.Namespace) -> int:
     """Undo the rollout under way, or else the one that was done last."""
+    from seatrial.app import picking
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import picking
     from seatrial.cli.rollout import acts as rollout_acts
 
     cluster = cluster_options.cluster_of(args)

@@ -10,8 +10,8 @@ from dataclasses import fields
 from typing import Any, Final
 
 from seatrial.app.rollout.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
-from seatrial.cli.parsing.parser import rarely
-from seatrial.cli.rollout import words
+from seatrial.cli import words
+from seatrial.cli.parser import rarely
 from seatrial.core.model import deployers
 
 MODES: Final = ("auto", "delegated", "direct")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from seatrial.app.awaiting import finished
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import options, starting
-from seatrial.app.rollout.checks.check import failed
-from seatrial.app.rollout.checks.fields import FieldsRefused
+from seatrial.app.rollout.check import failed
+from seatrial.app.rollout.fields import FieldsRefused
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from seatrial.app.rollout import committing, rehearsing
-from seatrial.app.rollout.checks.check import failed
+from seatrial.app.rollout.check import failed
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.text import spans

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from seatrial.app.connecting import USER_AGENT
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import rarely
-from seatrial.cli.rollout.words import span
+from seatrial.cli.parser import rarely
+from seatrial.cli.words import span
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.rollout.words import span
+from seatrial.cli.words import span
 from seatrial.core.movers.dra.values import STILL_SECONDS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import IN_DETAIL, rarely
+from seatrial.cli.parser import IN_DETAIL, rarely
 
 if TYPE_CHECKING:
     import asyncio

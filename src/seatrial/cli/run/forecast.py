@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.parser import rarely
 from seatrial.cli.run import progress
 from seatrial.core.text.names import number_of
 
@@ -296,7 +296,7 @@ def _count(least: int, most: int) -> Any:
 
 
 def _deadlines(text: str) -> tuple[float, ...]:
-    from seatrial.cli.rollout import words
+    from seatrial.cli import words
 
     found = tuple(float(words.span(part)) for part in text.split(","))
     if not all(found):

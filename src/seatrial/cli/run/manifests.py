@@ -11,7 +11,7 @@ import argparse
 
 from seatrial import manifests
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.parser import rarely
 from seatrial.cli.program import print_data
 
 EXITS: tuple[ExitCode, ...] = ()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from seatrial.app.connecting import USER_AGENT
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.parser import rarely
 from seatrial.cli.run import controller
 from seatrial.core.text.names import a_few, number_of
 

@@ -17,7 +17,7 @@ from seatrial.core.text import foreign, spans
 from seatrial.core.words import accounts
 
 if TYPE_CHECKING:
-    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
 DELETING, SAID, WAITS = "deleting", "–", "waits"
@@ -35,8 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import sys
 
+    from seatrial.app import picking
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import picking, signing
+    from seatrial.app.rollout import signing
 
     cluster = cluster_options.cluster_of(args)
     every = finished(picking.listed(cluster))

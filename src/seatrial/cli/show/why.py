@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from seatrial.app.rollout import picking
+    from seatrial.app import picking
     from seatrial.cli.show import pages
     from seatrial.cli.show.look import look
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.parsing.parser import rarely
+from seatrial.cli.parser import rarely
 from seatrial.cli.program import print_data
-from seatrial.cli.rollout.words import span
+from seatrial.cli.words import span
 from seatrial.core.survey.audit.findings import FindingKind, Weight
 
 if TYPE_CHECKING:

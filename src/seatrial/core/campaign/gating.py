@@ -15,10 +15,10 @@ from shlex import quote
 from typing import Final, assert_never
 
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
-from seatrial.core.campaign import baking
+from seatrial.core.campaign import baking, comparing
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
-from seatrial.core.campaign.proving import comparing, controls, exposing, gangs, loaded, starting
+from seatrial.core.campaign.proving import controls, exposing, gangs, loaded, starting
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing, tenanting

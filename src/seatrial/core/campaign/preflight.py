@@ -13,8 +13,7 @@ from operator import itemgetter
 
 from seatrial.core.budget import capacity
 from seatrial.core.budget.attrition import urgency
-from seatrial.core.campaign import canary, waves
-from seatrial.core.campaign.proving import comparing
+from seatrial.core.campaign import canary, comparing, waves
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Point, RolloutPhase, Via
 from seatrial.core.movers import machine_pools

@@ -25,12 +25,12 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import Promote
-from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers
+from seatrial.core.campaign import baking, canary, comparing, leaving, preflight, stragglers
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
 from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
 from seatrial.core.campaign.going_back import step_reverting
-from seatrial.core.campaign.proving import comparing, exposing
+from seatrial.core.campaign.proving import exposing
 from seatrial.core.campaign.waves import wave_order
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode

@@ -154,7 +154,7 @@ class Waves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByHand:
-    """A component that people move, node by node or for the whole cluster; the rules are in movers/who/by_hand.py."""
+    """A component that people move, node by node or for the whole cluster; the rules are in movers/by_hand.py."""
 
     component: Component
     """One of those that the rollout's target names."""

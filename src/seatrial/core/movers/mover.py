@@ -14,10 +14,10 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.movers.by_hand import Hand
+from seatrial.core.movers.direct import DIRECT, UNCHOSEN
+from seatrial.core.movers.nvidia import NVIDIA
 from seatrial.core.movers.view import Mover, View
-from seatrial.core.movers.who.by_hand import Hand
-from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN
-from seatrial.core.movers.who.nvidia import NVIDIA
 from seatrial.core.node.progress import back_to
 
 PLAIN: Final[Mover] = DIRECT

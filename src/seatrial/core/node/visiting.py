@@ -19,7 +19,7 @@ from typing import Final
 
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import Operand, OperandSeen
-from seatrial.core.node.impact.rows import Loss
+from seatrial.core.node.impact_rows import Loss
 
 
 class Takes(IntEnum):

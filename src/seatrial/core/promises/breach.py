@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

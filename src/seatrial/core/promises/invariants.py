@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach, Promise

@@ -16,9 +16,8 @@ from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode, PausePool
 from seatrial.core.actions.on_nodes import NodeAct, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
-from seatrial.core.campaign import course, leaving
-from seatrial.core.campaign.proving import comparing
-from seatrial.core.decide import Decision
+from seatrial.core.campaign import comparing, course, leaving
+from seatrial.core.decision.decide import Decision
 from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent

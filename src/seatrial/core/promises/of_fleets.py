@@ -15,7 +15,7 @@ from seatrial.core.actions.action import is_disruptive
 from seatrial.core.actions.on_nodes import AskCheckpoint, Cordon, EvictPods, NodeAct, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import gpu_count
-from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.decision.decide import ACTIONS_MAX, Decision
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen

@@ -26,9 +26,9 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.budget.attrition import clock
-from seatrial.core.decide import Decision
-from seatrial.core.deciding.stops import CONTRADICTED
-from seatrial.core.deciding.turns import goal_of
+from seatrial.core.decision.decide import Decision
+from seatrial.core.decision.stops import CONTRADICTED
+from seatrial.core.decision.turns import goal_of
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.consumers import GpuUse

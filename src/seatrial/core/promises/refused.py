@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign import leaving
-from seatrial.core.decide import Decision
-from seatrial.core.deciding import stops, summary
+from seatrial.core.decision import stops, summary
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

@@ -29,7 +29,7 @@ from typing import Any, Final
 from seatrial.probes.measuring import framework, timing
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 BYTES: Final = 1 << 30
 DEADLINE_SECONDS: Final = 300

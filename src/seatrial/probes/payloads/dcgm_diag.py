@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 ROOTS: Final = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 DEADLINES_SECONDS: Final = {1: 300, 2: 900, 3: 3600, 4: 3 * 3600}

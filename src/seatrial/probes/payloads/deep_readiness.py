@@ -13,7 +13,7 @@ from typing import Final
 from seatrial.probes.measuring import cuda, nvml
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 FABRIC_COMPLETED: Final = 3
 FABRIC_WORDS: Final = {0: "not supported", 1: "not started", 2: "in progress", 3: "completed"}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from seatrial.probes.measuring import nvml
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 KMSG_BYTES_MAX: Final = 8192
 XID: Final = re.compile(r"NVRM: Xid \(PCI:(?P<bus>[^)]+)\): (?P<number>\d+)")

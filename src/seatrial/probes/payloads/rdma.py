@@ -12,7 +12,7 @@ from typing import Final
 
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 NAMESPACED: Final = "sys/module/ib_core/parameters/netns_mode"
 """Y where every pod sees every device (the kernel's default), N where each belongs to one network namespace."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from seatrial.probes.measuring import framework, nvml, timing
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 SEED: Final = 7
 WIDTH: Final = 1024

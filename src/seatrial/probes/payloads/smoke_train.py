@@ -18,7 +18,7 @@ from typing import Any, Final
 from seatrial.probes.measuring import framework, nvml
 from seatrial.probes.payloads import reference
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 SEED: Final = 20
 VOCABULARY: Final = 64

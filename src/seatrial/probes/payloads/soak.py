@@ -21,7 +21,7 @@ from typing import Any, Final
 from seatrial.probes.measuring import framework, nvml, timing
 from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 SIZE: Final = 8192
 PRODUCTS: Final = 40

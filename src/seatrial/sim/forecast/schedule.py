@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from seatrial.core.campaign import baking, canary
-from seatrial.core.campaign.proving import comparing
+from seatrial.core.campaign import baking, canary, comparing
 from seatrial.core.campaign.waves import wave_order
 from seatrial.core.judging.findings import BASELINE_MIN
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Point, RolloutPhase, Via

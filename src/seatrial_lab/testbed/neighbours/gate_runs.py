@@ -26,7 +26,7 @@ from seatrial.adapters.kube.reading.gates.probes import PAYLOAD
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model.gates.gate import PREPULL
-from seatrial.probes.report import Measured, Report
+from seatrial.probes.payloads.report import Measured, Report
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.nodes import manifests, stages
 from seatrial_lab.testbed.plane import control_plane

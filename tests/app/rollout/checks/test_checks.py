@@ -9,8 +9,8 @@ import pytest
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.surveying.installed import Controller
-from seatrial.app.rollout.checks import fields, images, rights
-from seatrial.app.rollout.checks.check import Check, Verdict, failed
+from seatrial.app.rollout import fields, images, rights
+from seatrial.app.rollout.check import Check, Verdict, failed
 from seatrial.app.rollout.outset import Outset
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Via

@@ -11,10 +11,10 @@ from aiohttp import web
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.surveying.installed import Controller, Mounted
-from seatrial.app.rollout.checks import pushing
-from seatrial.app.rollout.checks.check import Verdict
-from seatrial.app.rollout.checks.pushing import Push
+from seatrial.app.rollout import pushing
+from seatrial.app.rollout.check import Verdict
 from seatrial.app.rollout.committing import PublishedFile
+from seatrial.app.rollout.pushing import Push
 from seatrial_lab.testbed.neighbours.git_server import GitServer
 from tests.adapters.git.remotes import Bare
 from tests.adapters.kube import standin

@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seatrial.app import looking
+    from seatrial.app import looking, picking
     from seatrial.app.awaiting import finished
-    from seatrial.app.rollout import picking, signing
+    from seatrial.app.rollout import signing
     from seatrial.app.survey import reporting
 
     cluster = cluster_options.cluster_of(args)

@@ -17,12 +17,11 @@ from typing import Final
 
 from seatrial.core.compat.findings import BADNESS, Finding, Verdict
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Span, Stack, groups_of
-from seatrial.core.compat.rules import firmware, platform
+from seatrial.core.compat.rules import firmware, kubernetes, openshift, platform, ships
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, Step, fail, ok, unknown, warn
+from seatrial.core.compat.rules.distributions import EKS, distribution_of
 from seatrial.core.compat.rules.existence import OPERATORS
 from seatrial.core.compat.rules.migrations import dra_path
-from seatrial.core.compat.rules.operators import kubernetes, openshift, ships
-from seatrial.core.compat.rules.operators.distributions import EKS, distribution_of
 from seatrial.core.compat.versions import KubernetesVersion, OperatorVersion
 from seatrial.core.compat.versions.values import SemanticVersion
 

@@ -12,8 +12,8 @@ from typing import Final
 from seatrial.core.compat.facts import Cite, DriverBranch, Existence, Issue, Release, VendorLife
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.rules.distributions import distribution_of
 from seatrial.core.compat.rules.firmware import FIRMWARE, firmware_of
-from seatrial.core.compat.rules.operators.distributions import distribution_of
 from seatrial.core.compat.rules.security import CONCERNED, judge_vulnerable
 from seatrial.core.compat.versions import (
     CudaVersion,

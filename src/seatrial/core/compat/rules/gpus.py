@@ -15,7 +15,7 @@ from seatrial.core.compat.facts import Said, Toolkit
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import architecture_of, by_default, hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operators.systems import covers, named
+from seatrial.core.compat.rules.systems import covers, named
 from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line, SystemVersion
 
 _CUDA_SUFFIX: Final = re.compile(r"\+cuda(?P<major>[0-9]+)\.")

@@ -12,7 +12,7 @@ from seatrial.core.compat.facts import Cite, DraChart, VgpuRelease
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import UNSUPPORTED, architecture_of, hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operators.distributions import GKE, distribution_of
+from seatrial.core.compat.rules.distributions import GKE, distribution_of
 from seatrial.core.compat.versions import DriverVersion, OperatorVersion, PartVersion
 
 # ── dra-driver ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,11 +23,17 @@ from seatrial.core.compat.rules import (
     existence,
     firmware,
     gpus,
+    kubernetes,
+    listed,
+    network,
+    openshift,
     parts,
     platform,
+    runtimes,
+    ships,
+    systems,
 )
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, Step, apart
-from seatrial.core.compat.rules.operators import kubernetes, listed, network, openshift, runtimes, ships, systems
 from seatrial.core.errors import SeatrialError
 
 STACK_RULES: Final[tuple[Rule, ...]] = (

@@ -4,7 +4,7 @@
     Karpenter            replaces a node that it could do without, and empties it first
     NVSentinel           quarantines a node whose GPUs are gone, and counts it towards its circuit breaker
 
-Law of this file: rows and values, no steps (core/deciding/neighbours.py has them). A mark is set only where its key is
+Law of this file: rows and values, no steps (core/decision/neighbours.py has them). A mark is set only where its key is
 not there, so whoever wants none, or another one, puts the key there with a value of their own. Where the sources say
 it: docs/decisions/0052-marks-for-neighbours.md. Tests: tests/core/test_neighbours.py
 """

@@ -7,7 +7,7 @@
 
 Law of this file: anybody's image writes it, and the kubelet keeps 4096 bytes of it: the last ones. What is no such
 document is no report, but what may be the end of one is none that can be read; a document is taken whole or not at all;
-what it says beyond these fields is not looked at. `seatrial-probe` writes it (probes/report.py).
+what it says beyond these fields is not looked at. `seatrial-probe` writes it (probes/payloads/report.py).
 Tests: tests/adapters/kube/test_gate_reports.py, tests/testbed/test_real_gates.py
 """
 

@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
-from seatrial.core.deciding.inheriting import blocker_of, inherited
+from seatrial.core.decision.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant

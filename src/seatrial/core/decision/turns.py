@@ -14,10 +14,10 @@ from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.budget.capacity import has_failed
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
-from seatrial.core.deciding import neighbours
-from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered, what_nodes_see
-from seatrial.core.deciding.stops import CONTRADICTED, FREEZING, is_disturbing, is_kept_back, like
-from seatrial.core.deciding.unreadable import why_undisturbed, why_untrusted
+from seatrial.core.decision import neighbours
+from seatrial.core.decision.remembered import Chosen, Common, PerNode, Remembered, what_nodes_see
+from seatrial.core.decision.stops import CONTRADICTED, FREEZING, is_disturbing, is_kept_back, like
+from seatrial.core.decision.unreadable import why_undisturbed, why_untrusted
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant

@@ -23,8 +23,8 @@ from seatrial.core.budget.attrition.terms import Terms, terms_of
 from seatrial.core.campaign import leaving, waves
 from seatrial.core.campaign.course import Course, plain
 from seatrial.core.campaign.step import step_rollout
-from seatrial.core.deciding import stops, summary, turns
-from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.decision import stops, summary, turns
+from seatrial.core.decision.remembered import Remembered
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Campaign
 from seatrial.core.model.gates.closed import kept_closed

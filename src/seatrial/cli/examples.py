@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from seatrial.cli.parsing.parser import Example
+from seatrial.cli.parser import Example
 
 EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "": (

@@ -17,8 +17,8 @@ from seatrial.core.compat.facts import RefusedSystem, SystemList
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operators.openshift import no_gpu_release
-from seatrial.core.compat.rules.operators.systems import covers, named, system_of
+from seatrial.core.compat.rules.openshift import no_gpu_release
+from seatrial.core.compat.rules.systems import covers, named, system_of
 from seatrial.core.compat.versions import Line, SystemVersion
 from seatrial.core.text.names import a_few
 

@@ -15,9 +15,9 @@ from typing import Final
 from seatrial.core.compat.facts import Cite, GpuOperatorRelease, Lines, NetworkOperatorRelease, Support
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown, warn
-from seatrial.core.compat.rules.operators.distributions import AKS, DISTRIBUTIONS, distribution_of
-from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
-from seatrial.core.compat.rules.operators.systems import covers, named
+from seatrial.core.compat.rules.distributions import AKS, DISTRIBUTIONS, distribution_of
+from seatrial.core.compat.rules.openshift import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.systems import covers, named
 from seatrial.core.compat.versions import KubernetesVersion, Line
 from seatrial.core.text.names import a_few
 

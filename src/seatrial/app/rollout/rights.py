@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from seatrial.app.rollout.checks.check import Check, Verdict
+from seatrial.app.rollout.check import Check, Verdict
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from seatrial.app.rollout.checks.check import Check, Verdict
+from seatrial.app.rollout.check import Check, Verdict
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.app.rollout.checks.check import Check, Verdict
+from seatrial.app.rollout.check import Check, Verdict
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Final
 from seatrial.core.compat.facts import GpuOperatorRelease
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown, warn
-from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.openshift import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import DriverVersion, Line
 from seatrial.core.text.names import a_few
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from seatrial.core.deciding.stops import STOPS
+from seatrial.core.decision.stops import STOPS
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 
 from seatrial.cli import program
 from seatrial.cli.exit_codes import MEANINGS, ExitCode
-from seatrial.cli.parsing.layout import Help
+from seatrial.cli.layout import Help
 
 RARELY: Final = "rarely needed"
 """How the title of a group begins that only --help-all shows."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign import leaving
-from seatrial.core.deciding.remembered import Chosen
+from seatrial.core.decision.remembered import Chosen
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant

@@ -10,11 +10,11 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seatrial.app.rollout.checks import fields, images, pushing, rights
+from seatrial.app.rollout import fields, images, pushing, rights
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.rollout.checks.check import Check
+    from seatrial.app.rollout.check import Check
     from seatrial.app.rollout.outset import Outset
 
 

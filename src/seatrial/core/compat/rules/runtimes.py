@@ -10,8 +10,8 @@ from typing import Final
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
-from seatrial.core.compat.rules.operators.systems import covers, named, system_of
+from seatrial.core.compat.rules.openshift import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.systems import covers, named, system_of
 
 RUNTIMES: Final = (Component.CONTAINERD, Component.CRI_O)
 TITLES: Final = {Component.CONTAINERD: "containerd", Component.CRI_O: "CRI-O"}

@@ -5,7 +5,7 @@ Law of this file: no controller ever decides by it, since one that decides is th
 
 from __future__ import annotations
 
-from seatrial.core.deciding import summary
+from seatrial.core.decision import summary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Told

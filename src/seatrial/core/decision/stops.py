@@ -22,7 +22,7 @@ from seatrial.core.actions.on_nodes import ReleaseMaintenance, Uncordon, WriteNo
 from seatrial.core.campaign import leaving
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import Component
-from seatrial.core.deciding.unreadable import why_unreadable
+from seatrial.core.decision.unreadable import why_unreadable
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant

@@ -11,7 +11,7 @@ from typing import Final
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.plan.values import Step
 from seatrial.core.model.seen.operands import Operand
-from seatrial.core.node.impact.rows import Loss, Row
+from seatrial.core.node.impact_rows import Loss, Row
 from seatrial.core.node.visiting import VISITS
 
 CONTROLLER: Final = "upgrade controller"

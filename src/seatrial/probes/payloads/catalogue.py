@@ -19,7 +19,7 @@ from seatrial.probes.payloads import (
     soak,
 )
 from seatrial.probes.payloads.options import Options
-from seatrial.probes.report import Notes
+from seatrial.probes.payloads.report import Notes
 
 
 @dataclass(frozen=True, slots=True)

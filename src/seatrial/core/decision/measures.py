@@ -20,7 +20,7 @@ from typing import Final
 
 from seatrial.core.budget import capacity
 from seatrial.core.budget.capacity import Budget, Scope
-from seatrial.core.decide import Decision
+from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from seatrial.app.rollout.checks.check import Check, Verdict
+from seatrial.app.rollout.check import Check, Verdict
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permit

@@ -16,7 +16,7 @@ from seatrial.core.compat.facts import GpuOperatorRelease, NetworkOperatorReleas
 from seatrial.core.compat.matrix import Component, Span
 from seatrial.core.compat.rules.cases import NAMES as OPERATORS
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.openshift import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import KernelVersion, Line, SystemVersion
 from seatrial.core.text.names import a_few
 

@@ -25,9 +25,9 @@ from seatrial.core.compat.matrix import Component, Value
 from seatrial.core.compat.plan.values import Step
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import COMPONENTS, Operand
-from seatrial.core.node.impact import network
-from seatrial.core.node.impact.network import CONTROLLER
-from seatrial.core.node.impact.rows import Loss, Row
+from seatrial.core.node import impact_network
+from seatrial.core.node.impact_network import CONTROLLER
+from seatrial.core.node.impact_rows import Loss, Row
 from seatrial.core.node.visiting import RUNTIME_RESTARTED, VISITS, Takes
 
 
@@ -427,13 +427,13 @@ TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
     (frozenset({Component.GDS, Component.GDRCOPY, Component.FABRIC_MANAGER, Component.VGPU}), _beside_the_driver),
     (frozenset({Component.NFD}), _plugins),
     (frozenset({Component.DRA_DRIVER}), _dra_driver),
-    (frozenset({Component.NETWORK_OPERATOR}), network.network_operator),
-    (frozenset({Component.MOFED}), network.mofed),
+    (frozenset({Component.NETWORK_OPERATOR}), impact_network.network_operator),
+    (frozenset({Component.MOFED}), impact_network.mofed),
     (
         frozenset({Component.FIRMWARE_CX7, Component.FIRMWARE_CX6, Component.FIRMWARE_CX8, Component.FIRMWARE_BF3}),
-        network.firmware,
+        impact_network.firmware,
     ),
-    (frozenset({Component.SRIOV_OPERATOR}), network.sriov),
+    (frozenset({Component.SRIOV_OPERATOR}), impact_network.sriov),
     (frozenset({Component.CUDA, Component.NCCL, Component.CUDA_COMPAT}), _images),
 )
 """Which components bring which rows, in the order in which a node meets them."""
