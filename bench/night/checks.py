@@ -186,7 +186,12 @@ def _counted(said: Said, facts: Facts) -> Iterator[str]:
     running = facts.running(facts.target)
     harmed = {each.name for each in facts.nodes if each.is_cordoned or each.name in facts.broken}
     total = len(facts.nodes)
-    claims = [rf"(?<!\S)(\d+)/{total}(?!\S)", r"(\d+) done,", rf"(\d+) of {total} nodes run", r"\((\d+) are done"]
+    claims = [
+        rf"(?<!\S)(\d+)/{total}(?!\S)",
+        r"(\d+) done,",
+        rf"(\d+) of {total} nodes are upgraded",
+        r"\((\d+) are done",
+    ]
     least, most = len(running - harmed), len(running)
     for count in {int(found[1]) for claim in claims for found in re.finditer(claim, said.flat)}:
         if not least <= count <= most:

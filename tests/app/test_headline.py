@@ -96,7 +96,7 @@ LINES: dict[str, tuple[looking.Look, str]] = {
     ),
     "a failed node while others continue": (
         plain(well("n1"), FAILED_NODE, TO_COME),
-        "NEEDS YOU  1 node failed (n2), the others continue: seatrial why n2",
+        "NEEDS YOU  1 node failed (n2), the rest waits: seatrial why n2",
     ),
     "whether a controller leads is unknown": (
         campaign(RolloutPhase.BAKING, None),
@@ -108,11 +108,11 @@ LINES: dict[str, tuple[looking.Look, str]] = {
     ),
     "something in the way": (
         campaign(RolloutPhase.WAVING, summary=Summary(state="progressing", waiting=(BLOCKED,))),
-        "NEEDS YOU  eviction-blocked (n3), the others continue: seatrial why n3",
+        "NEEDS YOU  eviction-blocked (n3), the rest waits: seatrial why n3",
     ),
     "several in the way": (
         campaign(RolloutPhase.WAVING, summary=Summary(state="progressing", waiting=(BLOCKED, NOT_READY))),
-        "NEEDS YOU  node-not-ready (n4, n5), 1 more node held up, the others continue: seatrial why n4",
+        "NEEDS YOU  node-not-ready (n4, n5), 1 more node held up, the rest waits: seatrial why n4",
     ),
     "on the way back, as a person wanted": (
         campaign(RolloutPhase.REVERTING, record={"why": "a person wanted it"}, abort="a person wanted it"),

@@ -55,7 +55,7 @@ def test_what_was_done_when_and_at_what_cost(good: Reported) -> None:
     data = good.data()
     assert (data["rollout"], data["from"], data["goal"]) == ("spring", OLD.version, f"driver {NEW.version}")
     assert (data["phase"], data["outcome"], data["exitCode"]) == ("Done", "well", 0)
-    assert data["verdict"] == f"Done: 20 of 20 nodes run {NEW.version}."
+    assert data["verdict"] == f"Done: 20 of 20 nodes are upgraded to {NEW.version}."
     assert data["began"] == "2026-03-01T10:00:00Z"
     assert data["ended"] == data["timeline"]["to"] == data["timeline"]["phases"][-1]["at"]
     assert data["seconds"] > 48 * 3600
@@ -137,7 +137,7 @@ def test_nodes_that_failed_are_named_with_their_reason(tmp_path: Path) -> None:
     fates = {"gpu-07": BROKEN, "gpu-12": BROKEN}
     data = played(tmp_path, careful(bake=Bake(seconds=3600.0), tags_with_failures=True), fates=fates).data()
     assert (data["outcome"], data["exitCode"]) == ("left", 8)
-    assert data["verdict"] == f"Done: 18 of 20 nodes run {NEW.version}, 2 failed."
+    assert data["verdict"] == f"Done: 18 of 20 nodes are upgraded to {NEW.version}, 2 failed."
     assert [each["name"] for each in data["nodes"]["failedNodes"]] == ["gpu-07", "gpu-12"]
     assert all("driver pod keeps crashing" in each["why"] for each in data["nodes"]["failedNodes"])
     works = {each["name"]: [work["what"] for work in each["works"]] for each in data["timeline"]["nodes"]}
@@ -157,7 +157,7 @@ def test_one_that_was_taken_back_says_why_and_shows_the_way_back(tmp_path: Path)
 def test_a_rollout_without_a_canary_is_one_stretch_from_when_it_was_made_to_when_it_ended(tmp_path: Path) -> None:
     data = played(tmp_path, an_intent(parallel_max=2, unavailable_max="50%"), nodes=6).data()
     assert (data["phase"], data["from"], data["gates"], data["bake"]) == ("over", None, None, None)
-    assert data["verdict"] == f"Done: 6 of 6 nodes run {NEW.version}."
+    assert data["verdict"] == f"Done: 6 of 6 nodes are upgraded to {NEW.version}."
     (phase,) = data["timeline"]["phases"]
     assert phase["seconds"] == pytest.approx(data["seconds"], abs=1)
     assert len(data["timeline"]["nodes"]) == 6
@@ -213,7 +213,7 @@ def test_where_nodes_have_moved_on_since_it_is_told_what_was_written_at_its_end(
     later = {name: a_node(name, NodePhase.UPGRADE_DONE, entered_at=good.look.at + 9) for name in sight.seen.nodes}
     moved = replace(sight, seen=replace(sight.seen, rollout=record, nodes=later))
     data = reporting.document(replace(good.look, sight=moved), good.rollout)
-    assert data["verdict"] == f"Done: 19 of 20 nodes run {NEW.version}, 1 failed."
+    assert data["verdict"] == f"Done: 19 of 20 nodes are upgraded to {NEW.version}, 1 failed."
     assert data["nodes"]["skipped"] is None
     assert data["timeline"]["nodes"] == []
 

@@ -110,7 +110,7 @@ PULLING = facts(
         (
             checks.cost,
             ONE_FAILED,
-            "Under way, at Waving: 1 of 3 nodes run 570.172.08, 1 failed.",
+            "Under way, at Waving: 1 of 3 nodes are upgraded to 570.172.08, 1 failed.",
             (", 1 failed", ""),
             "1 failed, and the answer says nothing of that",
         ),

@@ -82,11 +82,11 @@ def test_the_terminal_says_what_a_commit_without_an_address_says(tmp_path: Path)
     said = (Spoken(what="approved waves", by="alice"),)
     assert list(report.lines(played(tmp_path, careful(said=said)).data())) == [
         f"spring: driver {OLD.version} → {NEW.version}, Done",
-        f"Done: 20 of 20 nodes run {NEW.version}.",
+        f"Done: 20 of 20 nodes are upgraded to {NEW.version}.",
         "It began on 2026-03-01 at 10:00 UTC and reached Done 2 d 1 h later.",
         "gpu-03 passed rdma and smoke-train and was healthy on it for 48.1 hours.",
         f"alice (claimed) approved waves. {CLAIMED_MEANS}",
-        "While nodes were cordoned, their GPUs took no new work for 13.4 GPU-hours.",
+        "While seatrial had nodes cordoned, their GPUs took no new work for 13.4 GPU-hours.",
     ]
 
 
@@ -97,7 +97,7 @@ def test_of_one_that_was_taken_back_it_says_why(tmp_path: Path) -> None:
         f"spring: driver {OLD.version} → {NEW.version}, Reverted",
         "Reverted: gate rdma failed on gpu-03: no link.",
     ]
-    assert f"0 of 20 nodes run {NEW.version}." in told
+    assert f"0 of 20 nodes are upgraded to {NEW.version}." in told
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,12 @@ def test_who_said_what_is_kept_and_told_and_without_the_policy_as_claimed(run: R
     run("rollout", "approve", "spring", "waves")
     run("rollout", "abort", "--reason", "too slow", "-y")
     said = plane.get("gpurollout", "spring")["spec"]["said"]
-    assert [each["what"] for each in said] == ["paused it", "resumed it", "approved waves", "aborted it: too slow"]
+    assert [each["what"] for each in said] == [
+        "asked for a pause",
+        "asked to resume it",
+        "approved waves",
+        "aborted it: too slow",
+    ]
     (name,) = {each["by"] for each in said}
     page = run("rollout", "describe", "spring").out
     assert f"   {name} (claimed) approved waves" in page

@@ -40,7 +40,7 @@ def test_a_pause_does_not_put_off_when_it_came_to_where_it_is() -> None:
 def test_a_rollout_is_told_from_its_beginning_to_those_who_said_yes() -> None:
     assert accounts.summary(asking(said=SAID), showing("node-3", history=TURNS), a_tally()) == (
         "It began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later.",
-        f"22 of 24 nodes run {NEW.version}, 1 failed and 1 was left out.",
+        f"22 of 24 nodes are upgraded to {NEW.version}, 1 failed and 1 was left out.",
         "node-3 passed rdma and smoke-train and was healthy on it for 48 hours.",
         f"alice (claimed) approved waves and somebody paused it. {accounts.CLAIMED_MEANS}",
     )
@@ -53,15 +53,15 @@ def test_a_name_that_a_policy_holds_people_to_is_not_called_claimed() -> None:
 
 def test_a_rollout_without_a_canary_tells_of_its_nodes_alone() -> None:
     assert accounts.summary(an_intent(), None, a_tally(failed=0, skipped=2)) == (
-        f"22 of 24 nodes run {NEW.version}, 2 were left out.",
+        f"22 of 24 nodes are upgraded to {NEW.version}, 2 were left out.",
     )
 
 
-def test_what_people_move_is_had_and_not_run() -> None:
+def test_what_people_move_is_counted_too() -> None:
     component, version = next(iter(MOVED_BY_HAND.items()))
     by_hand = asking(by_hand=ByHand(component=component))
     by_hand = replace(by_hand, target=Target.of(NEW.version, (component, version)))
-    assert accounts.nodes(Tally(done=1, total=1), by_hand) == f"1 of 1 node has {component.value} {version}."
+    assert accounts.nodes(Tally(done=1, total=1), by_hand) == f"1 of 1 node is upgraded to {component.value} {version}."
 
 
 def test_a_beginning_that_nobody_remembers_is_not_told() -> None:
@@ -73,7 +73,11 @@ def test_a_beginning_that_nobody_remembers_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("record", "state", "told"),
     [
-        (showing("a", history=TURNS), "", f"Under way, at Waving: 22 of 24 nodes run {NEW.version}, 1 failed"),
+        (
+            showing("a", history=TURNS),
+            "",
+            f"Under way, at Waving: 22 of 24 nodes are upgraded to {NEW.version}, 1 failed",
+        ),
         (CampaignRecord(phase=RolloutPhase.DONE), "", "Done: 22 of 24 nodes"),
         (CampaignRecord(phase=RolloutPhase.REVERTED, why="gate rdma failed. "), "", "Reverted: gate rdma failed."),
         (CampaignRecord(phase=RolloutPhase.REVERTING), "", "Being reverted."),
@@ -90,7 +94,7 @@ def test_how_it_stands_is_one_sentence(record: CampaignRecord | None, state: str
 def test_what_it_waits_for_is_in_the_verdict_while_it_is_not_over() -> None:
     waits = "somebody has to approve waves"
     told = accounts.verdict(asking(), showing("a"), a_tally(failed=0, skipped=0), state="", waits=waits)
-    assert told == f"Under way, at Waving: 22 of 24 nodes run {NEW.version}; it waits: {waits}."
+    assert told == f"Under way, at Waving: 22 of 24 nodes are upgraded to {NEW.version}; it waits: {waits}."
     assert waits not in accounts.verdict(asking(), None, a_tally(), state="over", waits=waits)
 
 
@@ -139,7 +143,7 @@ def test_without_an_address_it_carries_a_summary(act: Promote | RevertCommits) -
     body = commits.message_of(act, asking(said=SAID), record, a_tally()).body
     assert body.endswith(
         "\n\nIt began on 2026-09-29 at 08:00 UTC and reached Promoting 2 d 2 h later. "
-        f"22 of 24 nodes run {NEW.version}, 1 failed and 1 was left out. "
+        f"22 of 24 nodes are upgraded to {NEW.version}, 1 failed and 1 was left out. "
         f"alice (claimed) approved waves and somebody paused it. {accounts.CLAIMED_MEANS}"
     )
 

@@ -189,14 +189,14 @@ def test_a_rollout_that_is_done_with_failed_nodes_is_not_ready() -> None:
         "Ready": ("False", "NodesFailed"),
         "Stalled": ("True", "NodesFailed"),
     }
-    assert (kstatus(record), why_of(record)) == ("Failed", "its driver keeps crashing")
+    assert (kstatus(record), why_of(record)) == ("Failed", "n3: its driver keeps crashing")
     assert "nodes failed: 1 (n3)" in conditions_of(record)[3].message
 
 
 def test_a_rollout_without_a_canary_that_has_only_failed_nodes_left_is_not_under_way() -> None:
     record = a_record(failed="1 (n3)", holds={"failed": 1}, waiting=(CRASHED,), total=1)
     assert {"Ready": ("False", "NodesFailed"), "Stalled": ("True", "NodesFailed")}.items() <= told(record).items()
-    assert (kstatus(record), why_of(record)) == ("Failed", "its driver keeps crashing")
+    assert (kstatus(record), why_of(record)) == ("Failed", "n3: its driver keeps crashing")
 
 
 def test_a_failed_node_that_is_tried_again_on_its_own_keeps_its_rollout_under_way() -> None:
@@ -240,7 +240,7 @@ def test_the_root_cause_is_the_reason_the_message_and_the_column() -> None:
     progressing = conditions_of(record)[0]
     assert (progressing.status, progressing.reason) == (Status.TRUE, "EvictionBlocked")
     assert progressing.message == f"gpu-02 and 1 more: {BLOCKED.why}. Give it room."
-    assert why_of(record).startswith("PodDisruptionBudget team-a/service needs 1 healthy pods and")
+    assert why_of(record).startswith("gpu-02 and 1 more: PodDisruptionBudget team-a/service needs")
     assert len(why_of(record)) <= 60
 
 

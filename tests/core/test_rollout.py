@@ -215,7 +215,7 @@ def test_an_act_carries_the_words_of_its_commit() -> None:
     assert isinstance(act, RevertCommits)
     told, summary = act.message.body.split("\n\n")
     assert told == "Reverted: Xid 79. The entry is marked bad."
-    assert summary.endswith(f" of 1 node runs {NEW.version}.")
+    assert summary.endswith(f" of 1 node is upgraded to {NEW.version}.")
 
 
 def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:

@@ -271,4 +271,4 @@ def test_the_commit_that_takes_it_back_says_what_becomes_of_the_entry(
     )
     told, summary = act.message.body.split("\n\n")
     assert told == body
-    assert "nodes run" in summary or "node runs" in summary
+    assert "upgraded to" in summary

@@ -94,7 +94,7 @@ def test_both_are_reported_with_their_nodes_their_commits_and_their_cost(stage: 
     first, second = (json.loads(each.stdout) for each in told.values())
     nodes, canary = set(stage.beside.nodes), stage.beside.nodes[0]
 
-    assert first["verdict"] == f"Done: {len(nodes)} of {len(nodes)} nodes run {NEW}."
+    assert first["verdict"] == f"Done: {len(nodes)} of {len(nodes)} nodes are upgraded to {NEW}."
     assert [each["what"] for each in first["timeline"]["phases"]][:4] == ["Proposed", "Canary", "Gating", "Baking"]
     works = {each["name"]: [work["what"] for work in each["works"]] for each in first["timeline"]["nodes"]}
     assert set(works) == nodes
@@ -113,7 +113,7 @@ def test_both_are_reported_with_their_nodes_their_commits_and_their_cost(stage: 
         assert name in (tmp_path / f"{name}.html").read_text(encoding="utf-8").partition("</h1>")[0]
     stage.git("fetch", "--quiet", "origin")
     promoted = stage.git("log", "-1", "--format=%b", commits["promotion"])
-    assert f"{len(nodes)} of {len(nodes)} nodes run {NEW}." in " ".join(promoted.split())
+    assert f"{len(nodes)} of {len(nodes)} nodes are upgraded to {NEW}." in " ".join(promoted.split())
 
 
 def manager_switches(stage: Stage) -> set[tuple[str | None, str | None]]:

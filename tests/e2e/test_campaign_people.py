@@ -160,7 +160,7 @@ def test_a_pause_is_done_when_the_controller_has_done_it_and_its_reason_is_told_
     assert why in " ".join(stage.run("status").stdout.split())
     assert why in stage.run("why").stdout, "the only rollout is meant"
     history = stage.run("rollout", "history", "reasoned").stdout
-    assert "paused it: the storage is down" in history
+    assert "asked for a pause: the storage is down" in history
     assert stage.campaign()["history"][-1]["why"] == "the storage is down"
     stage.wait(lambda: "the storage is down" in json.dumps(stage.plane.get("events", "-A")), "an Event with the reason")
     assert stage.do("rollout", "resume", "reasoned", "--timeout", "1m").startswith("reasoned continues in Baking.")

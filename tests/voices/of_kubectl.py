@@ -49,8 +49,10 @@ def _column(head: str, claim: Claim, value: Hashable, words: str = "") -> Said:
 
 
 def _code_of(voices: Voices, text: str) -> str:
-    """The reason that a cut sentence is of, by the words that `status` has for each."""
-    held = [each for each in voices.status_data["holds"] if each["why"].replace("\n", " ").startswith(text.rstrip("…"))]
+    """The reason that a cut sentence is of, by the words that `status` has for each; a node's begins with its name."""
+    words = re.sub(r"^\S+( and \d+ more)?: (?=\S)", "", text.rstrip("…"))
+    texts = ((each, each["why"].replace("\n", " ")) for each in voices.status_data["holds"])
+    held = [each for each, why in texts if why.startswith((words, text.rstrip("…")))]
     return held[0]["code"] if held else f"none that `status` knows: {text}"
 
 

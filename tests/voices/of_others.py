@@ -31,7 +31,7 @@ def report(voices: Voices) -> Iterator[Said]:
         yield _of(Claim.FAILED_NAMES, frozenset(each["name"] for each in nodes["failedNodes"]))
         yield _of(Claim.LEFT_OUT, frozenset(nodes["skippedNodes"]))
     yield _of(Claim.TOTAL, nodes["total"])
-    counted = re.search(r"([\d,]+) of ([\d,]+) nodes? (?:runs?|has|have)", data["verdict"])
+    counted = re.search(r"([\d,]+) of ([\d,]+) nodes? (?:is|are) upgraded to", data["verdict"])
     if counted is not None and not nodes["hasMovedOn"]:
         yield _of(Claim.DONE, int(counted[1].replace(",", "")), data["verdict"])
         yield _of(Claim.TOTAL, int(counted[2].replace(",", "")), data["verdict"])

@@ -146,7 +146,7 @@ def page(voice: str, page: Sequence[str], *, rollout: str) -> Iterator[Said]:
 
 
 def _headline(voice: str, line: str, *, is_over: bool) -> Iterator[Said]:
-    """The first line, where it says how things stand in a word; that others continue asks for nobody yet."""
+    """The first line, where it begins with a word; what it says of the other nodes asks for no person yet."""
     word = next((each for each in ("NO CONTROLLER", "NEEDS YOU", "STUCK", "OK") if line.startswith(f"{each}  ")), None)
     if word is None:
         return
@@ -154,7 +154,9 @@ def _headline(voice: str, line: str, *, is_over: bool) -> Iterator[Said]:
         yield _of(voice, Claim.LEADS, word != "NO CONTROLLER", line)
     if is_over and "left out" not in line:
         yield _of(voice, Claim.GREEN, word == "OK", line)
-    elif not is_over and (word == "OK" or (word == "NEEDS YOU" and "continue" not in line)):
+    elif not is_over and (
+        word == "OK" or (word == "NEEDS YOU" and not re.search("others continue|the rest waits", line))
+    ):
         yield _of(voice, Claim.PERSON, word != "OK", line)
 
 

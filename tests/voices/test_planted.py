@@ -227,7 +227,11 @@ PLANTED: Mapping[str, tuple[tuple[str, str], Plant, str]] = {
     "another phase in the report": (WAVING, data("report", "phase", value="Done"), "report"),
     "all done in the report": (WAVING, data("report", "nodes", "done", value=6), "report"),
     "nobody failed in the report": (WAVING, data("report", "nodes", "failedNodes", value=[]), "report"),
-    "another verdict in the report": (WAVING, data("report", "verdict", value="Done: 6 of 6 nodes run 580."), "report"),
+    "another verdict in the report": (
+        WAVING,
+        data("report", "verdict", value="Done: 6 of 6 nodes are upgraded to 580."),
+        "report",
+    ),
     "held in the report": (WAVING, data("report", "outcome", value="held"), "report"),
     "another phase in the metrics": (
         WAVING,

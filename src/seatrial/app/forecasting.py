@@ -352,6 +352,7 @@ def _outset(model: Model) -> Outset:
         not_ready=model.not_ready(),
         left_out=tuple(model.left_out().items()),
         failed_max=model.intent.failed_max,
+        is_under_way=model.schedule is not None and model.schedule.record.is_under_way,
     )
 
 

@@ -53,7 +53,7 @@ WORD_MEANS: Final = {
     Word.STUCK: "it failed or was undone, a write is refused, a deadline has passed, or something cannot be read: no "
     "wait ends that",
     Word.NEEDS_YOU: "a person has to approve, repair or decide something; also where a node failed, or something is in "
-    "its way, and the others continue",
+    "its way, while others continue or wait for it",
     Word.OK: "it moves, waits on its own, or is done; or there is no rollout",
 }
 """What each means, for people; the first that is true counts."""
@@ -62,7 +62,7 @@ WORD_EXITS: Final = {
     Word.STUCK: "10 undone, or a gate failed; 8 over, and nodes failed; 1 a write is refused, or something cannot be "
     "read; 12 otherwise",
     Word.NEEDS_YOU: "12; 10 where you decide whether it is undone; 8 over, and nodes were left out; 11 where it is not "
-    "known whether a controller leads; 0 where the others continue",
+    "known whether a controller leads; 0 while the rollout continues",
     Word.OK: "0",
 }
 """The exit codes of `status` that go with each."""
@@ -107,7 +107,8 @@ def headline_of(found: Look) -> Headline:
         return Headline(word=Word.OK, why=f"no rollout{_unled(found)}")
     line = _line(found, found.sight, waiting)
     asked = requested(found.sight)
-    more = f"; {asked} requested, not done yet" if asked else ""
+    because = found.sight.intent.paused_because if asked == "pause" else ""
+    more = f"; {asked} requested{f' ({because})' if because else ''}, not done yet" if asked else ""
     return Headline(word=line.word, why=f"{line.why}{more}", command=line.command)
 
 
@@ -223,14 +224,27 @@ def _well(found: Look, sight: Sight, waiting: Waits) -> Headline:
     blocked = [each for each in waits.together(waiting, name) if each.code in causes.IN_THE_WAY]
     if failed:
         why = f"{number_of(len(failed), 'node')} failed ({a_few(failed, NAMED_MAX)}){_held_up(blocked, name)}"
-        return Headline(word=Word.NEEDS_YOU, why=f"{why}, the others continue", command=_why(failed[0]))
+        return Headline(word=Word.NEEDS_YOU, why=f"{why}{_others(sight, blocked)}", command=_why(failed[0]))
     if not blocked:
         return Headline(word=Word.OK, why=where)
     # A node that is named can be asked about; what the rollout says of it follows from the node.
     first = next((each for each in blocked if each.nodes != (name,)), blocked[0])
     more = _held_up((each for each in blocked if each is not first), name)
-    why = f"{first.code} ({_named(first)}){more}, the others continue"
+    why = f"{first.code} ({_named(first)}){more}{_others(sight, blocked)}"
     return Headline(word=Word.NEEDS_YOU, why=why, command=_why(first.nodes[0]))
+
+
+def _others(sight: Sight, blocked: Iterable[Waiting]) -> str:
+    """What the nodes do that nothing is in the way of; of a large group only the first are named."""
+    mover, groups = mover_seen(sight.seen, sight.intent), tuple(blocked)
+    standings = mover.standings(sight.seen.nodes, mover.target(sight.intent))
+    held = {name for each in groups for name in each.nodes}
+    unnamed = sum(each.count - len(each.nodes) for each in groups)
+    moving = set(standings.get(Progress.MOVING, ())) - held
+    if len(moving) > unnamed:
+        return ", the others continue"
+    to_come = set(standings.get(Progress.AWAY, ())) - held
+    return ", the rest waits" if len(to_come) + len(moving) > unnamed else ""
 
 
 def _held_up(groups: Iterable[Waiting], name: str) -> str:

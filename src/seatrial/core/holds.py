@@ -67,6 +67,7 @@ class HoldCode(StrEnum):
     HISTORY_REWRITTEN = "history-rewritten"
     ENTRY_BAD = "entry-bad"
     # the campaign under way
+    NODES_FAILED = "nodes-failed"
     APPROVAL_PENDING = "approval-pending"
     OUTSIDE_WINDOW = "outside-window"
     WINDOW_CLOSING = "window-closing"
@@ -120,7 +121,6 @@ class HoldCode(StrEnum):
     POOLS_LEFT = "pools-left"
     WAVE_PAUSE = "wave-pause"
     CLOSED_IN_PAUSE = "closed-in-pause"
-    NODES_FAILED = "nodes-failed"
     PROMOTION_PENDING = "promotion-pending"
     ROLLBACK_PENDING = "rollback-pending"
     REVERT_PENDING = "revert-pending"

@@ -63,4 +63,4 @@ def test_approving_and_resuming_need_a_name_and_pausing_never_does() -> None:
         ):
             picking.signed(asked, wish, "", "2026-03-05T10:00:00Z")
     paused = picking.signed(a_rollout(), wishing.pause(a_rollout()), "", "2026-03-05T10:00:00Z")
-    assert paused.spec == {"paused": True, "said": [{"what": "paused it", "at": "2026-03-05T10:00:00Z"}]}
+    assert paused.spec == {"paused": True, "said": [{"what": "asked for a pause", "at": "2026-03-05T10:00:00Z"}]}

@@ -22,7 +22,7 @@ def test_pausing_twice_is_pausing_once() -> None:
 def test_the_reason_for_a_pause_stands_beside_it_and_goes_with_it() -> None:
     wish = wishing.pause(a_rollout(), "the storage is down")
     assert wish.spec == {"paused": True, "pausedBecause": "the storage is down"}
-    assert wish.what == "paused it: the storage is down"
+    assert wish.what == "asked for a pause: the storage is down"
     told = a_rollout(paused=True, pausedBecause="the storage is down")
     assert wishing.pause(told, "the storage is down").spec is None
     assert wishing.pause(told, "it is Friday").spec == {"paused": True, "pausedBecause": "it is Friday"}

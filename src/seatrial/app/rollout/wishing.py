@@ -40,7 +40,7 @@ def pause(rollout: Rollout, reason: str = "") -> Wish:
         said=f"{rollout.name} is paused: every node keeps its place, and a cordoned one stays cordoned. "
         f"Continue with `seatrial rollout resume {quote(rollout.name)}`.",
         spec={"paused": True, **({"pausedBecause": reason} if reason else {})},
-        what=foreign.line(f"paused it{f': {reason}' if reason else ''}", 200),
+        what=foreign.line(f"asked for a pause{f': {reason}' if reason else ''}", 200),
         asks=Asked.PAUSE,
     )
 
@@ -54,7 +54,7 @@ def resume(rollout: Rollout) -> Wish:
     where = rollout.campaign.get("pausedIn")
     at = f" in {where}" if where else ""
     said = f"{rollout.name} continues{at}. {filled(WATCH, {'name': rollout.name})}"
-    return Wish(said=said, spec=_unpaused(rollout), what="resumed it", needs_name=True, asks=Asked.RESUME)
+    return Wish(said=said, spec=_unpaused(rollout), what="asked to resume it", needs_name=True, asks=Asked.RESUME)
 
 
 def _unpaused(rollout: Rollout) -> dict[str, Any]:

@@ -134,6 +134,7 @@ def document(found: Look, rollout: Rollout, *, is_held: bool = False, told: Told
         "from": _before(picture, record),
         "phase": record.phase.value if record is not None else state or "not begun",
         "isOver": is_over(found),
+        "isUnled": waits.is_stale(found, waiting),
         "outcome": outcome.value,
         "means": MEANS[outcome],
         "verdict": accounts.verdict(intent, record, tally, state=state, waits=wait),

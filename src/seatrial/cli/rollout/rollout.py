@@ -64,7 +64,8 @@ def add_patience(parser: argparse.ArgumentParser) -> None:
         "--timeout",
         metavar="60s",
         type=span,
-        help="wait so long until the controller has done it (5s), and end with 13 if it has not by then",
+        help="wait so long until the controller has done it (5s), and end with 13 if it has not by then; where no "
+        "controller is in charge, end with 12 at once",
     )
 
 

@@ -35,6 +35,7 @@ def ahead(
     waves: Sequence[int],
     to_go_back: Sequence[str] = (),
     entry: str = "",
+    failed: Sequence[str] = (),
 ) -> str:
     """What comes after what it does now; empty where nothing does."""
     phase = record.paused_in or record.phase
@@ -48,7 +49,9 @@ def ahead(
     for later in WAY_FORWARD[WAY_FORWARD.index(phase) + 1 : -1]:
         told = _opened(later, campaign, record, canaries, waves)
         point = ASKED_BEFORE.get(later)
-        if point in campaign.manual and point not in campaign.approved:
+        if failed and later is RolloutPhase.PROMOTING and not campaign.accepts_failures:
+            told += f", once {_fixed(failed)}, or somebody accepts that (`seatrial rollout promote {quote(name)}`)"
+        elif point in campaign.manual and point not in campaign.approved:
             told += f", once somebody says yes (`seatrial rollout approve {quote(name)} {point.value}`)"
         parts.append(told)
     if not parts:
@@ -104,6 +107,12 @@ def _opened(
             return f"{_many(len(waves), 'wave')} ({', '.join(map(str, waves[:NAMED_MAX]))}{_and_on(waves)} nodes)"
         case _:
             return "the promotion" if campaign.has_source else "the end"
+
+
+def _fixed(failed: Sequence[str]) -> str:
+    """What has to become of failed nodes before the promotion."""
+    verbs = "works or is" if len(failed) == 1 else "work or are"
+    return f"{a_few(failed, NAMED_MAX)} {verbs} left out"
 
 
 def _and_on(waves: Sequence[int]) -> str:

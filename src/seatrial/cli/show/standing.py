@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.app import picture as rollout_picture
 from seatrial.app import waits
 from seatrial.app.headline import Word, headline_of, reduced
-from seatrial.app.outcome import done_of, left_behind
+from seatrial.app.outcome import done_of, left_behind, standings_of
 from seatrial.cli.show import ending, frontier
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.terminal import columns, wrapped
@@ -190,11 +190,23 @@ def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None, w
     less = reduced(sight)
     if less:
         yield f"          less to offer than before: {a_few(less, named_max or len(less))}"
+    for reason, out in _out_of_use(sight):
+        yield f"          done, but {reason}: {a_few(out, named_max or len(out))}"
     phases = mover_seen(seen, intent).phases(seen.nodes)
     counts = {phase.value if phase is not None else NOT_BEGUN: len(names) for phase, names in phases.items()}
     more = {NodePhase.UPGRADE_DONE.value: _done_before(sight)}
     rows = [("State", "Nodes"), *((phase, f"{counts[phase]}{more.get(phase, '')}") for phase in sorted(counts))]
     yield from columns(rows).splitlines()
+
+
+def _out_of_use(sight: Sight) -> Iterator[tuple[str, list[str]]]:
+    """Nodes that are done and take no work all the same, by the reason."""
+    done = {name: sight.seen.nodes[name].facts for name in standings_of(sight).get(Progress.DONE, ())}
+    reasons = {
+        "NotReady": [name for name, facts in done.items() if not facts.is_ready],
+        "cordoned by a person": [name for name, facts in done.items() if facts.is_ready and facts.is_cordoned],
+    }
+    yield from ((reason, names) for reason, names in reasons.items() if names)
 
 
 def _done_before(sight: Sight) -> str:

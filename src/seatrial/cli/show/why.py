@@ -211,6 +211,7 @@ def _ahead(picture: Picture) -> Iterator[str]:
         waves=picture.wave_sizes,
         to_go_back=picture.to_go_back or (),
         entry=picture.entry,
+        failed=[line.name for line in picture.failed],
     )
     if text:
         yield f"Ahead     {text}"

@@ -40,6 +40,9 @@ def as_text(found: Diagnosed) -> str:
     if diagnosis.under_way:
         named = f"{a_few(diagnosis.under_way)} (`seatrial why NODE` says how far it is)"
         lines += [f"In the middle of an upgrade, and not judged here: {named}.", ""]
+    if diagnosis.cordoned:
+        named = f"{a_few(diagnosis.cordoned)} (`kubectl uncordon NODE` opens a node again)"
+        lines += [f"Cordoned, so that no new pod starts there: {named}.", ""]
     return "\n".join([*lines, *_end(found)])
 
 
@@ -153,6 +156,7 @@ def as_data(found: Diagnosed, code: ExitCode) -> dict[str, Any]:
             for pod in diagnosis.unexplained
         ],
         "underWay": list(diagnosis.under_way),
+        "cordoned": list(diagnosis.cordoned),
         "lookedAt": {
             "nodes": len(sight.nodes),
             "pods": len(sight.pods),

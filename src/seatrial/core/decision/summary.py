@@ -54,6 +54,8 @@ WORDS_MAX: Final = 1_000
 """How long the words for one reason may be: others' words may be in them, and there may be many reasons."""
 MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
 """Waits that are over before anybody has read of them."""
+CAUSE_PARAMS: Final = ("why", "diagnosis", "lack")
+"""Parameters by which failed nodes differ in their cause; each has a few values."""
 REBUFFS_MAX: Final = 50
 """How many writes that were turned down the rollout's status names."""
 
@@ -181,14 +183,21 @@ def _place(held: Hold) -> tuple[int, int]:
 
 def waiting_of(holds: Iterable[Hold], blocker: Told | None = None, *, is_timed: bool = True) -> tuple[Waiting, ...]:
     """The nodes that wait, by reason: how many, the first of them by name, and the words of the very first."""
-    by_code: dict[HoldCode, list[Hold]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Hold]] = defaultdict(list)
     for held in holds:
-        by_code[held.code].append(held)
-    ranked = sorted(by_code, key=causes.place)
-    waiting = [_waiting(by_code[code], is_timed=is_timed) for code in ranked if code not in MOMENTS]
+        if held.code not in MOMENTS:
+            groups[_reason(held)].append(held)
+    ranked = sorted(groups, key=lambda reason: (causes.place(reason[0]), reason))
+    waiting = [_waiting(groups[reason], is_timed=is_timed) for reason in ranked]
     # What one node waits for may hold up the whole rollout; it then stands first.
     blocker = blocker or next((each for each in waiting[:1] if each.code in NEEDS_SOMEBODY), None)
     return tuple(_cut(each, blocker, WORDS_MAX) for each in waiting)
+
+
+def _reason(held: Hold) -> tuple[str, ...]:
+    """What nodes have to share to be explained by the words of the first: the code, and of a failure its cause."""
+    params = dict(held.params) if held.code is HoldCode.FAILED else {}
+    return (held.code, *(params.get(name, "") for name in CAUSE_PARAMS)) if params else (held.code,)
 
 
 def _waiting(group: list[Hold], *, is_timed: bool) -> Waiting:

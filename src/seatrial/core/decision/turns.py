@@ -30,7 +30,7 @@ from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misaimed, is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import Progress, ahead, back_to, wants, way_back
+from seatrial.core.node.progress import Progress, ahead, back_to, is_left_out, wants, way_back
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step, told
 
@@ -221,6 +221,8 @@ def kept_waiting(node: NodeSeen, course: Course, target: str, before: str) -> St
         return NOTHING
     if course.record.phase is RolloutPhase.REVERTED:
         return Step(hold=hold(node.name, HoldCode.UNDONE))  # also one that a person kept out, and lets in too late
+    if is_left_out(node.facts):
+        return Step(hold=hold(node.name, HoldCode.SKIPPED))  # its turn will not come
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
 
 

@@ -115,9 +115,7 @@ def nodes(tally: Tally | None, intent: Intent) -> str:
     """How many nodes came along."""
     if tally is None or not tally.total:
         return ""
-    one, more_of = ("runs", "run") if intent.goal.startswith(DRIVER) else ("has", "have")
-    verb = one if tally.total == 1 else more_of
-    told = f"{tally.done:,} of {number_of(tally.total, 'node')} {verb} {_version(intent)}"
+    told = f"{tally.done:,} of {number_of(tally.total, 'node is', 'nodes are')} upgraded to {_version(intent)}"
     more = [f"{tally.failed:,} failed"] if tally.failed else []
     more += [f"{tally.skipped:,} {'was' if tally.skipped == 1 else 'were'} left out"] if tally.skipped else []
     return f"{told}{', ' if more else ''}{' and '.join(more)}."

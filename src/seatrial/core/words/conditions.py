@@ -214,9 +214,9 @@ def _cause(record: RolloutRecord, codes: Collection[str]) -> Told | None:
     return next((told[code] for code in codes if code in told), None)
 
 
-def _about(told: Told) -> str:
-    """Which node it is about, where it is about nodes."""
-    if not isinstance(told, Waiting):
+def _about(told: Told, rollout: str = "") -> str:
+    """Which node it is about, where it is about nodes; the name of the rollout itself is known."""
+    if not isinstance(told, Waiting) or told.nodes == (rollout,):
         return ""
     more = f" and {told.count - 1} more" if told.count > 1 else ""
     return f"{told.nodes[0]}{more}: " if told.nodes else ""
@@ -236,7 +236,7 @@ def why_of(record: RolloutRecord) -> str:
         return ""
     # Whatever else a finished rollout reports holds nothing up; its failed nodes come first.
     cause = _cause(record, [HoldCode.FAILED, *roots] if end else roots)
-    return foreign.line(f"{cause.why}", WHY_MAX) if cause is not None else ""
+    return foreign.line(f"{_about(cause, record.name)}{cause.why}", WHY_MAX) if cause is not None else ""
 
 
 def _gates_text(gates: Iterable[GateResult]) -> str:

@@ -444,7 +444,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.WAVE_AT_WORK: says(
         "wave {wave} of {waves} is under way, {left:node} to go",
-        "A node that something is in the way of says so itself; the others continue by themselves.",
+        "The wave ends when each of its nodes is done, has failed or was left out. `seatrial node get --held` lists "
+        "what holds nodes up.",
     ),
     HoldCode.WAVE_BLOCKED: says(
         "no node of wave {wave} of {waves} may start, {left} to go: at most {limit:node}{scope_text} may be "

@@ -135,10 +135,10 @@ def _stopping(tried: Sequence[Result], results: Sequence[Result], buffer: float,
     which = f"every setting that stays within {buffer:.0%}" if is_any else "every setting"
     often = "stops" if best.stop_chance == 1 else f"stops in {best.stop_chance:.0%} of the runs or more"
     causes = [f"{stopping.why(stop, outset, best.failure)}." for stop, _ in best.stops()]
-    cures = [stopping.what_next(stop, outset) for stop, _ in best.stops()]
+    cures = [stopping.what_next(stop, outset, best.failure) for stop, _ in best.stops()]
     return Advice(
         kind=Kind.WAIT,
-        head="Do not start yet",
+        head="It will not end as it is" if outset.is_under_way else "Do not start yet",
         figures=f"{which} {often}.",
         besides=" ".join(dict.fromkeys((*causes, *cures, *_with_more(results, buffer)))),
     )

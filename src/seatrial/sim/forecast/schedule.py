@@ -28,7 +28,7 @@ from seatrial.core.model.windows import Stretches
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.sim.forecast.durations import Behaviours, Uniform
-from seatrial.sim.forecast.inventory import Inventory
+from seatrial.sim.forecast.inventory import Inventory, NothingToForecast
 
 
 class Part(StrEnum):
@@ -45,6 +45,11 @@ class Part(StrEnum):
 
 ONE_GATE: Final = Uniform(60.0, 120.0)
 """How long a gate's Job takes that nobody has told of, one after the other: most want all GPUs of the canary."""
+TOO_LATE: Final = {
+    RolloutPhase.PROMOTING: "past its waves, and no node is left to upgrade.",
+    RolloutPhase.REVERTING: "being undone, and a forecast is about the way forward.",
+}
+"""Phases in which a forecast has nothing to say, and why."""
 GOING_ON: Final = (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING)
 """Where a rollout goes on from; in any other phase the forecast is about a whole one."""
 
@@ -93,6 +98,9 @@ def schedule_of(inventory: Inventory, intent: Intent) -> Schedule | None:
     if intent.campaign is None:
         return None
     found = inventory.campaign
+    phase = (found.paused_in or found.phase) if found is not None else None
+    if phase in TOO_LATE:
+        raise NothingToForecast(f"{intent.rollout} is {TOO_LATE[phase]} `seatrial why {intent.rollout}` has the rest.")
     is_begun = found is not None and (found.paused_in or found.phase) in GOING_ON
     record = found if found is not None and is_begun else CampaignRecord()
     canaries = record.canaries or canary.choose(inventory.nodes, intent.campaign.canary)

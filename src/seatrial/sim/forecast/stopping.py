@@ -27,6 +27,8 @@ class Outset:
     left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Who cannot be moved, by the code of the hold."""
     failed_max: int = 1
+    is_under_way: bool = False
+    """Whether the rollout has begun."""
 
     @property
     def gone_count(self) -> int:
@@ -63,7 +65,7 @@ def why(stop: Why, outset: Outset, failure: str = "") -> str:
             return f"Nodes under way do not finish, and use up maxParallelUpgrades{of}"
 
 
-def what_next(stop: Why, outset: Outset) -> str:
+def what_next(stop: Why, outset: Outset, failure: str = "") -> str:
     """What somebody can do about it, in whole sentences."""
     match stop.code:
         case HoldCode.FAILURE_BUDGET:
@@ -72,7 +74,9 @@ def what_next(stop: Why, outset: Outset) -> str:
             cures = [f"uncordon {_it(outset.cordoned)}"] if outset.cordoned else []
             cures += [f"make {_it(outset.not_ready)} Ready"] if outset.not_ready else []
             cures.append(f"take {_it((*outset.cordoned, *outset.not_ready))} out of the rollout by its nodeSelector")
-            cures.append("raise that limit" if stop.scope else f"allow maxUnavailable {outset.gone_count + 1} or more")
+            # Nodes that fail use the limit up as well, and how many will is not known.
+            least = "raise maxUnavailable" if failure else f"allow maxUnavailable {outset.gone_count + 1} or more"
+            cures.append("raise that limit" if stop.scope else least)
             return f"{_either(cures)}. To mark a node skip does not help: it counts as unavailable all the same."
         case HoldCode.UNAVAILABLE_LIMIT:
             return "Find out why they fail; then allow retries, or raise maxUnavailable."

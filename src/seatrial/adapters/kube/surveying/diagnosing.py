@@ -74,6 +74,7 @@ def _node(found: shapes.Node) -> NodeTold:
             )
             for each in status.conditions
         ),
+        is_cordoned=found.spec.unschedulable,
     )
 
 

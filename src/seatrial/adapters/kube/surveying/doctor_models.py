@@ -16,8 +16,13 @@ class NodeStatus(Model, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
+class NodeSpec(Model, frozen=True):
+    unschedulable: bool = False
+
+
 class Node(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 

@@ -102,8 +102,7 @@ def _unknown(value: str) -> str:
 
 def _figures(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
     nodes, cost = data["nodes"], data["cost"]
-    has = "nodes run" if data["goal"].startswith("driver ") else "nodes have"
-    yield f"{nodes['done']:,} of {nodes['total']:,}", f"{has} {data['goal'].partition(' ')[2]}"
+    yield f"{nodes['done']:,} of {nodes['total']:,}", f"nodes are upgraded to {data['goal'].partition(' ')[2]}"
     yield f"{nodes['failed']:,}", "failed"
     yield UNKNOWN if nodes["skipped"] is None else f"{nodes['skipped']:,}", "left out"
     yield span(data["seconds"]), "from beginning to end" if data["isOver"] else "so far"

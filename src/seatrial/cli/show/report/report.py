@@ -86,11 +86,13 @@ def lines(data: dict[str, Any]) -> Iterator[str]:
     kind, _, version = data["goal"].partition(" ")
     yield f"{data['rollout']}: {kind} {before}{version}, {data['phase']}"
     yield data["verdict"]
+    if data["isUnled"] and "no controller is in charge" not in data["verdict"]:
+        yield f"Nothing moves: the status was written {data['asOf']}."
     # How many nodes came along is in the verdict where it says so.
     yield from (each for each in data["summary"] if each.rstrip(".") not in data["verdict"])
     cost = data["cost"]["gpuHours"]
     if cost is not None:
-        yield f"While nodes were cordoned, their GPUs took no new work for {cost:,.1f} GPU-hours."
+        yield f"While seatrial had nodes cordoned, their GPUs took no new work for {cost:,.1f} GPU-hours."
 
 
 def _write_page(path: Path, data: dict[str, Any]) -> None:

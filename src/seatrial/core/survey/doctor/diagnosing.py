@@ -17,7 +17,7 @@ from typing import Final
 
 from seatrial.core.survey.doctor import looks, signs
 from seatrial.core.survey.doctor.failures import Failure, Pattern
-from seatrial.core.survey.doctor.objects import PodTold, Sight
+from seatrial.core.survey.doctor.objects import NodeTold, PodTold, Sight
 from seatrial.core.survey.doctor.parts import STACK
 from seatrial.core.survey.doctor.signs import Sign
 
@@ -70,6 +70,8 @@ class Diagnosis:
     """Pods of the stack that have not been up for a while, on nodes without a case."""
     under_way: tuple[str, ...] = ()
     """Nodes that are being upgraded, without a case so far."""
+    cordoned: tuple[str, ...] = ()
+    """Nodes that take no new pods, and are not being upgraded."""
 
 
 def diagnose(sight: Sight, failures: Sequence[Failure], node: str = "") -> Diagnosis:
@@ -93,7 +95,17 @@ def diagnose(sight: Sight, failures: Sequence[Failure], node: str = "") -> Diagn
         cases=tuple(cases),
         unexplained=tuple(_unexplained(sight, ill, under_way, node)),
         under_way=tuple(name for name in under_way if name not in ill),
+        cordoned=tuple(
+            each.name
+            for each in sight.nodes
+            if _is_closed(sight, each) and node in ("", each.name) and each.name not in ill
+        ),
     )
+
+
+def _is_closed(sight: Sight, node: NodeTold) -> bool:
+    """Whether a node with GPUs is cordoned, and not for its upgrade."""
+    return node.is_cordoned and looks.has_gpu(sight, node) and not looks.is_upgraded(node)
 
 
 def _cases(node: str, found: Sequence[Sign], failures: Sequence[Failure]) -> Iterable[Case]:

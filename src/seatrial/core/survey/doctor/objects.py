@@ -48,6 +48,7 @@ class NodeTold:
     without_plugin: bool = False
     """A label keeps the device plugin away on purpose."""
     conditions: tuple[ConditionTold, ...] = ()
+    is_cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
