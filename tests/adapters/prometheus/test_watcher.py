@@ -17,9 +17,7 @@ async def test_samples_are_told_as_they_were_scraped(scene: Scene) -> None:
     told = await scene.look_until_covered(2.0)
     assert {each.name for each in told.series} == {"load", "ecc-uncorrected-volatile", "xid"}
     gpus = [gpu.uuid for gpu in scene.exporter.gpus]
-    assert [(each.node, each.gpu, each.unit) for each in told.series if each.name == "load"] == [
-        (scene.node, gpu, "%") for gpu in gpus
-    ]
+    assert [(each.node, each.gpu) for each in told.series if each.name == "load"] == [(scene.node, gpu) for gpu in gpus]
     series = one(told, "load", gpu=gpus[0])
     assert {value for _, value in series.points} == {90.0}
     assert series.gap_seconds == 1.0 * looking.GAP_INTERVALS
