@@ -312,10 +312,6 @@ def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused 
     return None
 
 
-def _carrier(operator: OperatorFacts, name: str) -> Carrier | None:
-    return next((each for each in operator.carriers if each.name == name), None)
-
-
 def _revert(outside: Outside, act: RevertCommits) -> Outside:
     if _has(outside, PublishStep.REVERT):
         return outside
