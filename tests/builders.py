@@ -36,11 +36,14 @@ from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFac
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
-from seatrial.core.model.target import Target
+from seatrial.core.model.target import Target, parts_of
+from seatrial.core.movers import driver_manager
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.writing import Orders, Step
 from seatrial.run.loop import Report
+from seatrial.sim import operand_pods
+from seatrial.sim.outside import Outside
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06")
 NEW: Final = DriverRevision(hash="new", version="580.105.08")
@@ -232,6 +235,14 @@ def a_campaign_record(phase: RolloutPhase = RolloutPhase.PROPOSED, **changes: An
 def a_source(**changes: Any) -> SourceFacts:
     """A matrix that stands behind the target."""
     return replace(SourceFacts(head="abc1234", driver=NEW.version, since=900.0), **changes)
+
+
+def with_repository(outside: Outside, target: str) -> Outside:
+    """The same, with a repository whose matrix asks for the target and whose files say what is carried now."""
+    switches = tuple(each for carrier in outside.operator.carriers for each in driver_manager.standing(carrier))
+    driver, parts = parts_of(target)
+    source = SourceFacts(head="c0", driver=driver, parts=parts)
+    return replace(outside, files=operand_pods.files_of(outside.operator), switches=switches, source=source)
 
 
 def a_measurement(verdict: GateVerdict = GateVerdict.PASSED, **changes: Any) -> Measurement:

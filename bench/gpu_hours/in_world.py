@@ -111,7 +111,6 @@ class InWorld:
             losses=cluster.losses,
             hours=(world.time - opened[0]) / HOUR if opened else 0.0,
             is_over=cluster.is_over(),
-            running=len(cluster.runs),
         )
 
     # ── users ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -28,9 +28,7 @@ def a_run(*states: str, operator: OperatorFacts = ON, release: str = "v26.7.0", 
         name: builders.a_node(name, nvidia_state=state, driver=builders.a_starting_driver(name)).facts
         for name, state in zip(names, states, strict=True)
     }
-    gain = pace_values.Gain(
-        node="n9", state="pod-restart-required", waited_seconds=0.5, polled_seconds=110.0, wake_count=1
-    )
+    gain = pace_values.Gain(node="n9", state="pod-restart-required", waited_seconds=0.5, polled_seconds=110.0)
     memory = pace_values.PaceMemory(gains=(gain,), wake_count=1, under_way_most=2)
     version = OperatorVersion.parse(release) if release else None
     pacing = core.decide_pace(pace_values.Seen(nodes=nodes, operator=operator, release=version), memory, builders.NOW)

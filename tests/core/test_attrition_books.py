@@ -28,6 +28,7 @@ from seatrial.core.promises.invariants import broken
 from seatrial.core.words import explain
 from seatrial.sim import outside as outer
 from tests.builders import NEW, NOW, a_new_driver, a_node, a_snapshot, an_intent
+from tests.core.explained import sentence
 
 HOUR = 3600.0
 ALL = Waves(growth=Growth.FIXED, first=Share(amount=100, is_percent=True))
@@ -516,4 +517,4 @@ def test_at_the_last_call_who_finds_no_room_beside_a_failed_node_is_told_of_the_
     decision = decided(seen(failed, shared, admitted=admitted, record=late), wish(idle=8, failed_max=1))
     (held,) = (held for held in decision.holds if held.subject == "n2")
     assert held.code is HoldCode.IDLE_GPU_LIMIT
-    assert "8 are taken: n1" in explain.sentence(held, NOW)
+    assert "8 are taken: n1" in sentence(held, NOW)

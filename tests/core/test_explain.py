@@ -54,7 +54,7 @@ from seatrial.core.model.target import Target
 from seatrial.core.model.troubles import Symptom, Trouble
 from seatrial.core.movers.view import MERGE_SECONDS
 from seatrial.core.node.phases import FailureCode
-from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, why
+from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, why
 from seatrial.sim.operand_pods import with_network
 from tests.builders import (
     NEW,
@@ -82,6 +82,7 @@ from tests.builders import (
     an_operator,
     proving,
 )
+from tests.core.explained import sentence
 
 
 def waiting(**changes: Any) -> NodeSeen:

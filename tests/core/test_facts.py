@@ -149,15 +149,9 @@ def test_it_knows_its_day_and_the_end_of_its_sources() -> None:
 
 def test_questions_about_operators() -> None:
     known = facts()
-    newest, release = known.newest_gpu_operator, known.gpu_operator(operator("24.9.0"))
-    assert newest is not None
-    assert newest.version.text == "v26.7.0"
+    release = known.gpu_operator(operator("24.9.0"))
     assert release is not None
     assert release.driver == DriverVersion.parse("550.127.05")
-    assert known.newest_network_operator is not None
-    assert known.release_line_after(Component.GPU_OPERATOR, "24.9") == "25.3"
-    assert known.release_line_after(Component.GPU_OPERATOR, "26.7") is None
-    assert known.release_line_after(Component.GPU_OPERATOR, "24.12") is None
     assert known.lines_between(Component.GPU_OPERATOR, "24.6", "25.3") == ("24.6", "24.9", "25.3")
     assert known.lines_between(Component.GPU_OPERATOR, "24.6", "24.12") == ()
     assert known.network_operator(operator("v25.2.0")) is None
@@ -225,7 +219,7 @@ def test_a_release_of_the_users_own_extends_the_line_and_keeps_its_source() -> N
     row = known.gpu_operator(operator("v26.10.0"))
     assert row is not None
     assert row.cite == Cite(source="our lab", confidence=Confidence.VERIFIED)
-    assert known.release_line_after(Component.GPU_OPERATOR, "26.7") == "26.10"
+    assert known.lines_between(Component.GPU_OPERATOR, "26.7", "26.10") == ("26.7", "26.10")
 
 
 def test_a_driver_is_added_to_a_known_release_without_losing_the_rest() -> None:

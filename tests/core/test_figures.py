@@ -11,11 +11,6 @@ def figure(**more: object) -> Figure:
     return Figure(**{"name": "matrix-bf16", "value": 670.0, "node": "gpu-1", "at": 10.0, **more})  # type: ignore[arg-type]
 
 
-def test_two_figures_of_one_gpu_are_told_from_those_of_its_neighbour() -> None:
-    assert figure(gpu="GPU-1", at=1.0).key == figure(gpu="GPU-1", at=2.0, value=1.0).key
-    assert figure(gpu="GPU-1").key != figure(gpu="GPU-2").key
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_is_no_figure(value: float) -> None:
     assert figure().is_sound

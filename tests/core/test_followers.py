@@ -24,6 +24,7 @@ from tests.builders import (
     an_old_node,
     an_operator,
 )
+from tests.core.explained import unsaid
 
 FOLLOWER = Follower(kind="Application", namespace="argocd", name="gpu", commit="0f3c1d2e4b5a69788796")
 MARK = Mark(kind="Application", name="gpu")
@@ -51,7 +52,7 @@ def held(
     view = a_view(seen, an_intent(campaign=a_campaign(publish=via)))
     acts, (found,) = publishing.publish(view, step, ((POLICY, NEW.version),))
     assert acts == (), "the commit is there, and nothing is committed twice"
-    assert explain.unsaid(found) == ()
+    assert unsaid(found) == ()
     return found
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.words.explain import EXPLANATIONS, MADE_OF, UNKNOWN, needs, next_step, unsaid, why
+from seatrial.core.words.explain import EXPLANATIONS, UNKNOWN, next_step, why
+from tests.core.explained import MADE_OF, needs, unsaid
 from tests.core.test_explain import OUTSIDE, SITUATIONS, is_finished, real_hold
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "seatrial"

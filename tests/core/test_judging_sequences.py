@@ -34,11 +34,10 @@ def test_students_shares_are_those_of_the_tables(t: float, freedom: int, share: 
     assert student_below(t, freedom) == pytest.approx(share, rel=0.03 if share < 1e-3 else 1e-4)
 
 
-def test_moments_do_not_depend_on_order_or_grouping() -> None:
+def test_moments_do_not_depend_on_order() -> None:
     values = [0.1, -0.2, 0.35, 0.02, 0.5]
-    together = moments(*values)
-    grouped = moments(*values[3:]).joined(moments(*values[:3]))
-    assert (grouped.count, grouped.mean, grouped.squares) == pytest.approx(
+    together, turned = moments(*values), moments(*reversed(values))
+    assert (turned.count, turned.mean, turned.squares) == pytest.approx(
         (together.count, together.mean, together.squares)
     )
     assert together.squares == pytest.approx(sum((each - together.mean) ** 2 for each in values))

@@ -67,13 +67,6 @@ def test_a_value_that_cannot_be_read_says_why_and_is_kept() -> None:
     assert "6.x TBD" in value.problem
 
 
-def test_the_date_of_an_entry_is_the_day_it_went_out_or_else_the_day_it_should() -> None:
-    planned = an_entry(Role.PLANNED, {}, target_date="2026-03-15")
-
-    assert planned.date == "2026-03-15"
-    assert replace(planned, deployed="2026-03-20").date == "2026-03-20"
-
-
 # ── diff ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -30,6 +30,7 @@ from tests.builders import (
     an_intent,
     an_old_node,
 )
+from tests.core.explained import unsaid
 from tests.core.test_releases import AFTER, BACK, BEFORE, HOLDER, RELEASE, TARGET, TEXT, operator
 
 NOW, NEXT = f"gpu-operator-certified.{BEFORE}", f"gpu-operator-certified.{AFTER}"
@@ -64,7 +65,7 @@ def view(
 
 def told(seen: View, step: PublishStep = PublishStep.CANARY, text: str = TEXT) -> tuple[tuple[Any, ...], Hold]:
     acts, (held,) = publishing.publish(seen, step, ((POLICY, text),))
-    assert explain.unsaid(held) == ()
+    assert unsaid(held) == ()
     return acts, held
 
 
@@ -197,7 +198,7 @@ def test_an_automatic_subscription_keeps_nobody_from_going_back() -> None:
 
 def test_a_release_of_olm_is_not_begun_unless_it_is_said_to_be_one_way() -> None:
     (held,) = releases.why_not(view(one_way=False))
-    assert (held.code, explain.unsaid(held)) == (HoldCode.RELEASE_ONE_WAY, ())
+    assert (held.code, unsaid(held)) == (HoldCode.RELEASE_ONE_WAY, ())
     assert "--one-way" in explain.next_step(held)
     assert releases.why_not(view()) == ()
 
@@ -218,7 +219,7 @@ def test_a_validator_that_runs_by_a_digest_could_not_show_the_release() -> None:
     facts = with_operands(an_old_node().facts, [(Operand.VALIDATOR, "")])
     node = replace(an_old_node(), facts=facts)
     (held,) = releases.why_not(replace(seen, seen=replace(seen.seen, nodes={node.name: node})))
-    assert (held.code, explain.unsaid(held)) == (HoldCode.RELEASE_PINNED, ())
+    assert (held.code, unsaid(held)) == (HoldCode.RELEASE_PINNED, ())
     assert explain.why(held).startswith(f"node {node.name} has the validator at a digest without a version")
 
 
@@ -241,6 +242,6 @@ def test_going_back_stops_at_a_release_that_stays(subscription: Subscription, is
     found = olm.stays(view(subscription))
     assert [held.code for held in found] == [HoldCode.RELEASE_STAYS] * is_told
     for held in found:
-        assert explain.unsaid(held) == ()
+        assert unsaid(held) == ()
         assert "`seatrial rollout approve spring rollback`" in explain.next_step(held)
     assert olm.stays(view(subscription, approved=(Point.ROLLBACK,))) == ()

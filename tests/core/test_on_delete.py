@@ -32,6 +32,7 @@ from tests.builders import (
     a_view,
     an_intent,
     an_operator,
+    with_repository,
 )
 from tests.builders import an_old_node as an_old_driver
 
@@ -132,7 +133,7 @@ def test_the_way_back_leaves_it_as_it_is() -> None:
 @pytest.mark.parametrize("via", [Via.DIRECT, Via.GIT])
 def test_the_cluster_carries_it_once_it_was_written_or_brought_there(via: Via) -> None:
     world = Outside(operator=a_policy())
-    world = outer.with_repository(world, WANTED) if via is Via.GIT else world
+    world = with_repository(world, WANTED) if via is Via.GIT else world
     found = a_pass(world.operator, via=via, source=world.source)
     after = outer.apply(world, written(found, PublishStep.CANARY, (POLICY, WANTED)))
     assert isinstance(after, Outside)

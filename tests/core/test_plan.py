@@ -92,7 +92,7 @@ def assert_known_way(before: Stack, after: Stack) -> None:
     for part in OPERATORS:
         old, new = _version(before[part]), _version(after[part])
         if isinstance(old, OperatorVersion) and isinstance(new, OperatorVersion) and new > old:
-            assert new.line in (old.line, facts().release_line_after(part, old.line))
+            assert 1 <= len(facts().lines_between(part, old.line, new.line)) <= 2
     here, there = _version(before[Component.OPENSHIFT]), _version(after[Component.OPENSHIFT])
     if isinstance(here, OpenShiftVersion) and isinstance(there, OpenShiftVersion):
         assert there >= here
@@ -311,19 +311,23 @@ def test_a_kernel_and_an_sriov_operator_follow_a_platform_that_moves() -> None:
     }
 
 
+def has_unknowns(plan: Plan) -> bool:
+    return any(doubt.verdict is Verdict.UNKNOWN for doubt in plan.doubts)
+
+
 def test_what_nobody_says_runs_is_an_unknown_of_the_plan() -> None:
     running = without(example("ok-4"), Component.FIRMWARE_CX6)
     plan = made(running, example("ok-4"))
 
     assert [each.rule for each in plan.findings if each.verdict is Verdict.UNKNOWN] == ["running-unknown"]
-    assert plan.has_unknowns
+    assert has_unknowns(plan)
     assert plan.steps[0].rollback.way is WayBack.CLOSED
 
 
 def test_an_unknown_operator_is_not_planned_around() -> None:
     running = without(example("ok-4"), Component.GPU_OPERATOR)
     plan = made(running, example("ok-5"))
-    assert plan.has_unknowns
+    assert has_unknowns(plan)
     assert any(each.message.startswith("gpu_operator should become v26.7.0") for each in plan.doubts)
 
 
@@ -360,7 +364,7 @@ def test_going_back_across_a_major_is_unknown_and_said_so() -> None:
     answer = plans.make_plan(running, wanted, facts(), ON)
     assert isinstance(answer, Refusal | Plan)
     if isinstance(answer, Plan):
-        assert answer.has_unknowns
+        assert has_unknowns(answer)
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from seatrial.core.node.phases import BEFORE_THE_DRIVER, FailureCode
 from seatrial.core.node.step import step_node
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.nodes import Fate, new_node, rebooted
+from seatrial.sim.nodes import HEALTHY, Fate, new_node, rebooted
 from seatrial.sim.world import World
 from tests.builders import NEW, NOW, OLD, a_gpu_pod, a_node, an_intent, some_orders
 
@@ -85,7 +85,7 @@ def test_a_node_that_reboots_while_it_is_emptied_is_upgraded_all_the_same() -> N
 
     world.at(60.0, reboot)
     world.at(200.0, lambda it: it.change("n1", lambda node: replace(node, facts=replace(node.facts, pods=()))))
-    world.at(300.0, lambda it: it.mend("n1"))
+    world.at(300.0, lambda it: it.befall("n1", lambda _: HEALTHY))
     world.watchers.append(lambda _before, after: seen.add(after.record.phase) if after.record is not None else None)
 
     def look(report: Report) -> None:

@@ -34,6 +34,7 @@ from tests.builders import (
     an_old_node,
     an_operator,
 )
+from tests.core.explained import unsaid
 
 BEFORE, AFTER = "v25.3.4", "v25.10.0"
 TARGET = Target.of(OLD.version, (Component.GPU_OPERATOR, AFTER))
@@ -64,7 +65,7 @@ def view(facts: OperatorFacts, via: Via = Via.DIRECT, *followers: Follower, **ch
 
 def told(view: View, step: PublishStep = PublishStep.CANARY, text: str = TEXT) -> tuple[tuple[Any, ...], Hold]:
     acts, (held,) = publishing.publish(view, step, ((POLICY, text),))
-    assert explain.unsaid(held) == ()
+    assert unsaid(held) == ()
     return acts, held
 
 
@@ -180,12 +181,12 @@ def test_a_command_without_helms_names_has_those_of_the_chart() -> None:
 
 def test_a_release_that_nobody_sees_is_not_begun() -> None:
     (held,) = releases.why_not(view(operator(None)))
-    assert (held.code, explain.unsaid(held)) == (HoldCode.RELEASE_UNSEEN, ())
+    assert (held.code, unsaid(held)) == (HoldCode.RELEASE_UNSEEN, ())
 
 
 def test_a_validator_with_a_version_of_its_own_would_hide_the_release() -> None:
     (held,) = releases.why_not(view(operator(RELEASE, validator="v24.9.2")))
-    assert (held.code, explain.unsaid(held)) == (HoldCode.RELEASE_PINNED, ())
+    assert (held.code, unsaid(held)) == (HoldCode.RELEASE_PINNED, ())
     assert releases.why_not(view(operator(RELEASE, validator=BEFORE))) == ()
 
 

@@ -10,7 +10,7 @@ from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.budget.attrition import costs, replicas
 from seatrial.core.budget.attrition.replicas import Keeper
 from seatrial.core.budget.attrition.turn import turn
-from seatrial.core.budget.attrition.values import Attrition, Job, Reason, Verb
+from seatrial.core.budget.attrition.values import Attrition, Job, Verb
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.seen.jobs import PodJob
@@ -40,22 +40,23 @@ def replica(name: str, node_name: str, *, gpus: int = 8, budget: str = BUDGET) -
 
 def test_a_node_of_replicas_is_closed_before_one_that_costs_nothing() -> None:
     acts = turn(view(job("a", "n1"), replica("r", "n2"), allowed={BUDGET: 1}, way=Attrition(close_ahead=0.5)))
-    assert did(acts) == [(Verb.CLOSE, ("n2",), Reason.REPLICAS)]
+    assert did(acts) == [(Verb.CLOSE, ("n2",))]
 
 
 def test_it_is_emptied_at_once_though_one_replica_fills_it_and_costs_its_restart_alone() -> None:
     [act] = turn(view(replica("r", "n1"), closed=("n1",), allowed={BUDGET: 1}))
-    assert (act.verb, act.why, act.evicting_cost) == (Verb.EVICT, Reason.REPLICAS, 8 * costs.MOVE_SECONDS)
+    assert (act.verb, act.nodes) == (Verb.EVICT, ("n1",))
+    assert costs.evicting(replica("r", "n1"), LATER) == 8 * costs.MOVE_SECONDS
 
 
 def test_no_more_nodes_are_emptied_than_the_budget_allows() -> None:
     both = (replica("r1", "n1"), replica("r2", "n2"))
     open_still = turn(view(*both, allowed={BUDGET: 1}))
-    assert did(open_still) == [(Verb.CLOSE, ("n1",), Reason.REPLICAS)]
+    assert did(open_still) == [(Verb.CLOSE, ("n1",))]
     one_closed = turn(view(*both, closed=("n1",), allowed={BUDGET: 1}))
-    assert did(one_closed) == [(Verb.EVICT, ("n1",), Reason.REPLICAS)], "what is spent on n1 is not there for n2"
+    assert did(one_closed) == [(Verb.EVICT, ("n1",))], "what is spent on n1 is not there for n2"
     both_closed = turn(view(*both, closed=("n1", "n2"), allowed={BUDGET: 1}))
-    assert did(both_closed) == [(Verb.EVICT, ("n1",), Reason.REPLICAS)]
+    assert did(both_closed) == [(Verb.EVICT, ("n1",))]
     roomy = turn(view(*both, closed=("n1", "n2"), allowed={BUDGET: 2}))
     assert [act.nodes for act in roomy] == [("n1",), ("n2",)]
 
@@ -94,7 +95,7 @@ def test_where_the_budget_allows_none_a_service_is_neither_closed_nor_evicted(de
 
 def test_a_job_under_a_budget_that_allows_none_is_closed_and_waited_for_beyond_the_deadline() -> None:
     training = job("a", "n1", budgets=((BUDGET, 1),))
-    assert did(turn(view(training, allowed={BUDGET: 0}))) == [(Verb.CLOSE, ("n1",), Reason.FULL)]
+    assert did(turn(view(training, allowed={BUDGET: 0}))) == [(Verb.CLOSE, ("n1",))]
     late = view(training, closed=("n1",), allowed={BUDGET: 0}, deadline_at=LATER)
     assert turn(late) == []
     assert replicas.waiting(late, frozenset(), frozenset(), is_last=True) == {"n1": Keeper(BUDGET, 0, 1)}
@@ -103,18 +104,19 @@ def test_a_job_under_a_budget_that_allows_none_is_closed_and_waited_for_beyond_t
 
 def test_a_service_without_a_budget_goes_as_any_job_does() -> None:
     assert turn(view(replica("r", "n1", budget=""), closed=("n1",))) == []
-    assert did(turn(view(replica("r", "n1", budget="")))) == [(Verb.CLOSE, ("n1",), Reason.FULL)]
+    assert did(turn(view(replica("r", "n1", budget="")))) == [(Verb.CLOSE, ("n1",))]
 
 
 def test_a_service_that_nobody_else_answers_for_does_not_go_first() -> None:
     alone = replace(replica("r", "n1"), has_replicas=False)
-    assert did(turn(view(alone, allowed={BUDGET: 1}))) == [(Verb.CLOSE, ("n1",), Reason.FULL)]
+    assert did(turn(view(alone, allowed={BUDGET: 1}))) == [(Verb.CLOSE, ("n1",))]
     assert turn(view(alone, closed=("n1",), allowed={BUDGET: 1})) == []
 
 
 def test_a_node_that_a_job_shares_with_a_replica_does_not_go_first() -> None:
     mixed = (replica("r", "n1", gpus=4), job("a", "n1", gpus=4))
-    assert [act.why for act in turn(view(*mixed, allowed={BUDGET: 1}))] == [Reason.CHEAP]
+    acts = turn(view(*mixed, job("b", "n2"), allowed={BUDGET: 1}, way=Attrition(close_ahead=0.5)))
+    assert did(acts) == [(Verb.CLOSE, ("n2",))]
 
 
 def test_nobody_moves_early_where_early_eviction_is_not_wanted() -> None:

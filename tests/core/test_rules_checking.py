@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 
 from seatrial.core.compat.findings import Finding, Verdict, worst
 from seatrial.core.compat.matrix import Accept, Component, Entry, Hardware, Matrix, Role, Span, Stack, Value
-from seatrial.core.compat.rules import check_matrix, judge_entries
+from seatrial.core.compat.rules import judge_entries
 from tests.core.knowledge import examples, facts
 
 ON = date(2025, 1, 10)
@@ -24,6 +25,11 @@ def entry(role: Role, texts: dict[str, str], *accept: Accept, arch: str = "") ->
 
 def matrix(*entries: Entry) -> Matrix:
     return Matrix(entries={each.role: each for each in entries}, file="m.yaml")
+
+
+def check_matrix(*args: Any, **more: Any) -> tuple[Finding, ...]:
+    """Everything found about every entry, in the order of the entries."""
+    return tuple(finding for each in judge_entries(*args, **more) for finding in each.findings)
 
 
 def rules_of(found: tuple[Finding, ...]) -> set[str]:

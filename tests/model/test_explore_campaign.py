@@ -38,7 +38,7 @@ from seatrial.sim.outside import GateFate, Outside
 from seatrial_lab.explore.coarse import AT_ONCE
 from seatrial_lab.explore.explore import Exploration, explore
 from seatrial_lab.explore.model import LISTING
-from tests.builders import NEW, OLD, an_intent
+from tests.builders import NEW, OLD, an_intent, with_repository
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def an_outside(via: Via = Via.DIRECT, *, has_pools: bool = False, is_delegated: 
     else:
         operator = outer.cluster_policy(OLD.version, is_auto_upgrading=is_delegated)
     plain = Outside(operator=operator)
-    return outer.with_repository(plain, NEW.version) if via is Via.GIT else plain
+    return with_repository(plain, NEW.version) if via is Via.GIT else plain
 
 
 def on_openshift() -> Outside:

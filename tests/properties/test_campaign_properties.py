@@ -41,7 +41,7 @@ from seatrial.sim.nodes import Fate, new_node, rebooted
 from seatrial.sim.outside import TELLING, GateFate, Outside
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, gate_fate_of, named
-from tests.builders import NEW, OLD, an_intent, is_as_without_memory
+from tests.builders import NEW, OLD, an_intent, is_as_without_memory, with_repository
 from tests.properties.drawn import drawn
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,7 @@ def a_world(story: Story) -> World:
         ]
     outside, has_source = Outside(operator=operator), story.has_source or story.via is Via.GIT
     if has_source:
-        outside = outer.with_repository(outside, NEW.version)
+        outside = with_repository(outside, NEW.version)
     campaign = Campaign(
         canary=Canary(count=story.canary_count),
         gates=tuple(Gate(name=name, image=f"{name}:1") for name in sorted(story.gates)),

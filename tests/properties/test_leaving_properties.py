@@ -96,7 +96,10 @@ def played(story: Story) -> World:
 def leave(world: World, *, is_paused: bool) -> None:
     if is_paused:
         world.intent = replace(world.intent, is_paused=True)
-    world.delete()
+    world.is_deleting = True
+    world.rollout = replace(world.rollout, resource_version=str(int(world.rollout.resource_version) + 1))
+    if not world.is_guarded:
+        world.left = ()
 
 
 @given(stories)

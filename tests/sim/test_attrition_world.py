@@ -19,7 +19,7 @@ from seatrial.core.model.policy import Attrition, Share
 from seatrial.core.model.seen.jobs import PodJob
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod
-from seatrial.core.words import accounts, explain
+from seatrial.core.words import accounts
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
@@ -27,6 +27,7 @@ from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from tests.builders import OLD, an_intent
+from tests.core.explained import sentence
 
 HOUR = 3600.0
 START = 1_000_000.0
@@ -125,7 +126,7 @@ class Busy:
         return self.world.nodes[name]
 
     def why(self, name: str) -> str:
-        return "; ".join(explain.sentence(held, self.world.time) for held in self.holds.get(name, ()))
+        return "; ".join(sentence(held, self.world.time) for held in self.holds.get(name, ()))
 
 
 def test_full_nodes_are_closed_at_once_and_taken_when_their_jobs_end_without_an_eviction() -> None:

@@ -20,7 +20,7 @@ from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
-from seatrial.sim.nodes import Fate, new_node
+from seatrial.sim.nodes import HEALTHY, Fate, new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.upgrade_controller import CORDON, PLAYED
 from seatrial.sim.world import World
@@ -185,7 +185,7 @@ def test_a_node_that_nvidias_controller_gave_up_keeps_its_rollout_from_the_end_u
     assert report.decision is not None
     assert story.record.phase is RolloutPhase.PROMOTING
     assert HoldCode.NODES_FAILED in {held.code for held in report.decision.holds}
-    story.world.mend("n02")
+    story.world.befall("n02", lambda _: HEALTHY)
     story.world.change("n02", retried)
     story.play()
     assert (story.record.phase, story.drivers()) == (RolloutPhase.DONE, {NEW.version})

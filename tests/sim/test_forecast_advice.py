@@ -12,7 +12,7 @@ from seatrial.core.budget.capacity import Why
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.policy import Share
 from seatrial.sim.forecast import stopping
-from seatrial.sim.forecast.advice import Kind, advise
+from seatrial.sim.forecast.advice import Advice, Kind, advise
 from seatrial.sim.forecast.stopping import Outset
 from seatrial.sim.forecast.sweep import Result, Sample, Setting
 
@@ -29,7 +29,6 @@ def a_result(parallel: int, share: str, *, seconds: Sequence[float], least: floa
             gpu_hours_lost=10.0,
             least_share=least,
             evicted=5,
-            failed_count=0,
             stop=None if math.isfinite(each) else stop,
         )
         for each in seconds
@@ -43,10 +42,14 @@ QUICK = a_result(25, "25%", seconds=[300, 320], least=0.75)
 WHOLE = a_result(0, "100%", seconds=[200, 260], least=0.0)
 
 
+def text(advice: Advice) -> str:
+    return " ".join(part for part in (f"{advice.head}: {advice.figures}", advice.besides) if part)
+
+
 def test_the_fastest_within_the_buffer_is_taken() -> None:
     advice = advise([SLOW, MIDDLE, QUICK], WHOLE, 0.1, WELL)
     assert (advice.kind, advice.setting) == (Kind.SETTING, MIDDLE.setting)
-    assert advice.text == (
+    assert text(advice) == (
         "Take maxParallelUpgrades 10 with maxUnavailable 10%: 12 min in half of the runs, 13 min 20 s in nine of ten, "
         "never less than 90.0% of the capacity, 10 GPU-hours lost. 25 at a time with 25% would take 5 min, "
         "but leaves 75.0%, and you can spare 10%."
@@ -61,7 +64,7 @@ def test_of_two_equally_fast_the_gentler_is_taken() -> None:
 def test_without_a_buffer_a_window_is_advised() -> None:
     advice = advise([SLOW, MIDDLE], WHOLE, 0.0, WELL)
     assert (advice.kind, advice.setting) == (Kind.WINDOW, None)
-    assert advice.text == (
+    assert text(advice) == (
         "Take a maintenance window: all nodes at once, without canary or waves, need 3 min 20 s in half of the runs, "
         "4 min 20 s in nine of ten; plan the latter. With a buffer of 0 every rolling upgrade takes capacity from "
         "somebody. Could you spare 1%, 1 at a time with 5% unavailable would do it in 2 h."
@@ -71,7 +74,7 @@ def test_without_a_buffer_a_window_is_advised() -> None:
 def test_when_no_setting_is_gentle_enough_the_gentlest_is_named() -> None:
     advice = advise([MIDDLE, QUICK], WHOLE, 0.05, WELL)
     assert advice.kind is Kind.WINDOW
-    assert "No setting stays within 5%: the gentlest, 10 at a time with 10% unavailable, leaves 90.0%." in advice.text
+    assert "No setting stays within 5%: the gentlest, 10 at a time with 10% unavailable, leaves 90.0%." in text(advice)
 
 
 # ── what stops is never recommended ──────────────────────────────────────────────────────────────────────────────────
@@ -104,7 +107,7 @@ def test_where_every_setting_stops_nothing_is_named_and_the_cause_is() -> None:
     outset = replace(WELL, cordoned=("gpu-7",))
     advice = advise([stuck], at_once, 0.1, outset)
     assert (advice.kind, advice.setting) == (Kind.WAIT, None)
-    assert advice.text == (
+    assert text(advice) == (
         "Do not start yet: every setting stops. gpu-7 is cordoned by somebody else, and that uses up maxUnavailable. "
         "Uncordon gpu-7, take gpu-7 out of the rollout by its nodeSelector, or allow maxUnavailable 2 or more. To mark "
         "a node skip does not help: it counts as unavailable all the same."
@@ -130,7 +133,7 @@ def test_where_nobody_can_be_moved_there_is_nothing_to_do() -> None:
     outset = Outset(moving_count=0, left_out=(("driver-pod-missing", ("n1", "n2")),))
     advice = advise([nobody], nobody, 0.1, outset)
     assert (advice.kind, advice.setting) == (Kind.NOTHING, None)
-    assert "Held are 2 nodes by driver-pod-missing (n1, n2)." in advice.text
+    assert "Held are 2 nodes by driver-pod-missing (n1, n2)." in text(advice)
 
 
 # ── by the cause ─────────────────────────────────────────────────────────────────────────────────────────────────────

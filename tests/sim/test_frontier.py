@@ -237,7 +237,6 @@ def a_point(hours: float | None, gpu_hours: float, evictions: float = 0.0, *, la
         reload=0.0,
         moves=0.0,
         seconds=HOUR,
-        runs=5,
         late=late,
         least_gpu_hours=0.0,
         least_evictions=0.0,

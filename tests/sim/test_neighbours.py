@@ -21,10 +21,9 @@ from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import driver_pods, neighbours
 from seatrial.sim.driver_pods import driver_manager_acts
-from seatrial.sim.neighbours import DRIVER_MANAGER, PARTS, Deed, Neighbour, Start, deeds_of, remover_of
+from seatrial.sim.neighbours import Deed, Neighbour, Start, deeds_of, remover_of
 from seatrial.sim.nodes import Fate, new_node, rebooted
 from seatrial.sim.world import World
-from seatrial_lab.schedules.behaviours import BEHAVIOURS
 from tests.builders import NEW, OLD
 
 ON, OFF = ((EVICTION, "true"), (DRAIN, "false")), ((EVICTION, "false"), (DRAIN, "false"))
@@ -51,11 +50,6 @@ INTENT = Intent(
 def test_a_driver_manager_does(start: Start, env: tuple[tuple[str, str], ...], deeds: tuple[Deed, ...]) -> None:
     assert deeds_of(start, env) == deeds
     assert deeds_of(start, env, is_superseded=True) == ()
-
-
-def test_every_part_of_a_neighbour_is_played_by_world() -> None:
-    assert {part.reaction for part in PARTS} <= BEHAVIOURS.keys()
-    assert {part.who for part in PARTS} == set(Neighbour)
 
 
 # ── World plays it ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,11 +175,10 @@ def test_an_admins_cordon_stands_at_the_end() -> None:
 
 
 def test_a_row_taken_from_the_table_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours.deeds_of, "__defaults__", ((),))
+    monkeypatch.setattr(neighbours, "DRIVER_MANAGER", ())
     story = Story(a_node(), Fate(manager_env=ON))
     story.play()
     assert story.closings == [], "without its rows nobody would know that nodes are opened"
-    assert DRIVER_MANAGER
 
 
 # ── autoscalers ──────────────────────────────────────────────────────────────────────────────────────────────────────

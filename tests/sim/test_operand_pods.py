@@ -40,7 +40,7 @@ from seatrial.sim.operand_pods import (
 from seatrial.sim.outside import GateFate, Outside
 from seatrial.sim.reactions import validator_replaced
 from seatrial.sim.world import World
-from tests.builders import NEW, OLD, an_intent
+from tests.builders import NEW, OLD, an_intent, with_repository
 
 BEFORE: Mapping[Operand, str] = {
     Operand.TOOLKIT: "v1.17.8",
@@ -300,7 +300,7 @@ def test_a_campaign_moves_a_canary_alone_and_the_fleet_after_it(driver: DriverRe
 @pytest.mark.parametrize("driver", [OLD, NEW], ids=["operands", "and a driver"])
 def test_a_campaign_by_git_is_tagged_at_its_end_or_taken_back(driver: DriverRevision, is_failing: bool) -> None:
     story = Story(wish(driver, careful(publish=Via.GIT, has_source=True)))
-    story.world.change_outside(lambda world: outer.with_repository(world, driver.version))
+    story.world.change_outside(lambda world: with_repository(world, driver.version))
     files = story.world.outside.files
     if is_failing:
         story.world.befall("n1", lambda fate: replace(fate, operand_fails_on=BAD))

@@ -31,11 +31,11 @@ from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import CLUSTER_POLICY, DEPLOYER, US, GateFate, Outside
 from seatrial.sim.world import World
-from tests.builders import NEW, OLD, an_intent
+from tests.builders import NEW, OLD, an_intent, with_repository
 
 SMOKE = Gate(name="smoke", image="smoke:1")
 POLICY = Outside(operator=outer.cluster_policy(OLD.version))
-REPOSITORY = outer.with_repository(POLICY, NEW.version)
+REPOSITORY = with_repository(POLICY, NEW.version)
 
 
 def publish(via: Via, step: PublishStep = PublishStep.CANARY, resource: str = CLUSTER_POLICY) -> Publish:
@@ -93,7 +93,7 @@ def test_a_step_that_is_there_is_not_made_again(act: Any) -> None:
 
 
 def test_a_revert_brings_the_files_back_to_what_they_were_before_all_of_its_commits() -> None:
-    two = outer.with_repository(Outside(operator=outer.driver_pools(OLD.version, "canary", "fleet")), NEW.version)
+    two = with_repository(Outside(operator=outer.driver_pools(OLD.version, "canary", "fleet")), NEW.version)
     pushed = done(
         two,
         publish(Via.GIT, resource="NVIDIADriver/canary"),
@@ -279,7 +279,7 @@ def test_a_campaign_by_commits_ends_with_a_tag(has_pools: bool) -> None:
         nodes = [
             replace(node, facts=replace(node.facts, owner="canary" if node.name == "n2" else "fleet")) for node in nodes
         ]
-    world = a_world(outer.with_repository(plain, NEW.version), Via.GIT, nodes=nodes)
+    world = a_world(with_repository(plain, NEW.version), Via.GIT, nodes=nodes)
     play(world)
     assert phases(world)[-1] is RolloutPhase.DONE
     assert drivers(world) == [NEW.version] * 4
@@ -339,9 +339,7 @@ def test_driver_managers_are_switched_off_with_the_version_and_on_again_on_the_w
     shipped = outer.cluster_policy(OLD.version)
     told = (replace(shipped.carriers[0], switches=(("ENABLE_GPU_POD_EVICTION", "true"),)),)
     plain = Outside(operator=replace(shipped, carriers=told))
-    world = a_world(
-        outer.with_repository(plain, NEW.version) if via is Via.GIT else plain, via, gate_fates={"smoke": slow}
-    )
+    world = a_world(with_repository(plain, NEW.version) if via is Via.GIT else plain, via, gate_fates={"smoke": slow})
     opened: list[str] = []
     switched: set[tuple[tuple[str, str], ...]] = set()
 

@@ -25,7 +25,7 @@ from seatrial.core.node.phases import FailureCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_ledger, a_node, an_intent, written
 
@@ -130,7 +130,7 @@ def test_a_retry_gets_a_fresh_driver_pod_and_ends_with_our_cordon_gone() -> None
     fates = {"n1": Fate(driver_fails_on=NEW.version)}
     world = World(some_nodes(1), an_intent(unavailable_max=1), fates=fates)
     run(world)
-    world.mend("n1")
+    world.befall("n1", lambda _: HEALTHY)
     world.change("n1", lambda node: replace(node, is_retry_asked=True))
     run(world)
     node = world.nodes["n1"]

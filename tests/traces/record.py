@@ -31,7 +31,7 @@ from seatrial.passes import Pass
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_gpu_pod, a_pod, an_intent
 
@@ -109,7 +109,7 @@ def drain_and_dra() -> World:
         checkpoint=Checkpoint(timeout_seconds=300.0),
     )
     world = World(nodes, intent, fates=fates, seed=3, started_at=STARTED_AT)
-    world.at(STARTED_AT + 400, lambda world: world.mend("gpu-3"))
+    world.at(STARTED_AT + 400, lambda world: world.befall("gpu-3", lambda _: HEALTHY))
     return world
 
 

@@ -26,6 +26,7 @@ from seatrial.core.words import acts, announce, conditions, explain, proofs, req
 from seatrial.core.words.commits import message_of, tag_message
 from tests.builders import NOW, a_campaign_record
 from tests.core import test_act_words, test_announce, test_commit_messages, test_conditions, test_proofs, test_speeds
+from tests.core.explained import sentence
 from tests.core.test_explain import real_hold
 from tests.words import surveying
 
@@ -39,7 +40,7 @@ def holds() -> Lines:
     """Why each hold waits and what to do, and the same with every count in it at 0, 1 and 2."""
     for code in HoldCode:
         held = real_hold(code)
-        yield f"{code}: {explain.sentence(held, NOW + 2)}"
+        yield f"{code}: {sentence(held, NOW + 2)}"
         yield from (f"{code}: {explain.why(each)}" for each in _counted(held))
 
 

@@ -103,7 +103,6 @@ class Ended:
     deleted: tuple[Reroll, ...] = ()
     """What was deleted; on trial, what would be once its node has stood still."""
     is_left_to_controller: bool = False
-    has_published: bool = False
 
 
 Tell = Callable[[str], None]
@@ -139,12 +138,11 @@ async def reroll(cluster: Cluster, asked: Asked, tell: Tell) -> Ended:
         if asked.is_trial:
             return _tried(observer, seen, asked)
         controller = adapter.Controller(client, cluster.lease_namespace)
-        has_published = False
         if await controller.is_at_work(time.time()):
             tell("a controller of seatrial restarts the plugins: nothing is deleted from here")
             if asked.target:
-                has_published = await adapter.publish(client, cluster.namespace, asked.target)
-        return await _run(observer, controller, asked, until, tell, has_published=has_published)
+                await adapter.publish(client, cluster.namespace, asked.target)
+        return await _run(observer, controller, asked, until, tell)
 
 
 async def _synced(observer: PluginObserver, until: float, tell: Tell) -> None:
@@ -165,8 +163,6 @@ async def _run(
     asked: Asked,
     until: float,
     tell: Tell,
-    *,
-    has_published: bool,
 ) -> Ended:
     teller, wish = _Teller(tell), asked.wish(until)
     last = await adapter.run(
@@ -177,7 +173,6 @@ async def _run(
         looked=_looked(observer, last.seen, last.found.standings),
         deleted=tuple(teller.deleted),
         is_left_to_controller=last.is_left_to_controller,
-        has_published=has_published,
     )
 
 

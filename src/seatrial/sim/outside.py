@@ -153,14 +153,6 @@ def driver_pools(
     )
 
 
-def with_repository(outside: Outside, target: str) -> Outside:
-    """The same, with a repository whose matrix asks for the target and whose files say what is carried now."""
-    switches = tuple(each for carrier in outside.operator.carriers for each in driver_manager.standing(carrier))
-    driver, parts = parts_of(target)
-    source = SourceFacts(head="c0", driver=driver, parts=parts)
-    return replace(outside, files=operand_pods.files_of(outside.operator), switches=switches, source=source)
-
-
 def seen_with(seen: Snapshot, outside: Outside) -> Snapshot:
     """A snapshot that shows the outside as well."""
     return replace(
@@ -310,10 +302,6 @@ def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused 
     if expect and expect != found.resource_version:
         return Refused(is_stale=True, why=f"{name} is no longer at {expect}")
     return None
-
-
-def _carrier(operator: OperatorFacts, name: str) -> Carrier | None:
-    return next((each for each in operator.carriers if each.name == name), None)
 
 
 def _revert(outside: Outside, act: RevertCommits) -> Outside:

@@ -172,24 +172,12 @@ class World:
         self._fates[name] = change(self._fates.get(name, HEALTHY))
         self._schedule_reactions(name)
 
-    def mend(self, name: str) -> None:
-        """Take away what was wrong with a node."""
-        self._fates.pop(name, None)
-        self._schedule_reactions(name)
-
     def remove(self, name: str) -> None:
         """Delete a node, and with it whatever runs there; watchers see it NotReady and empty."""
         node = self.nodes.pop(name)
         self._idle_since.pop(name, None)
         for watcher in self.watchers:
             watcher(node, replace(node, facts=replace(node.facts, is_ready=False, pods=())))
-
-    def delete(self) -> None:
-        """Delete the rollout: it goes at once, or when our finalizer does."""
-        self.is_deleting = True
-        self.rollout = replace(self.rollout, resource_version=str(int(self.rollout.resource_version) + 1))
-        if not self.is_guarded:
-            self.left = ()
 
     @property
     def next_at(self) -> Instant | None:

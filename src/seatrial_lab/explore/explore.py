@@ -5,7 +5,7 @@ refused), any view catches up, any node reacts, and the controller may start aga
 with a list that is read node by node and says until its end that it is not whole. An act executed while the view stays
 behind is a lost answer; acts not executed are a crash. Time stands still, so a deadline never saves us. Finds a broken
 promise with the shortest story that leads to it, and every state that can reach no end. A campaign adds what is outside
-of the nodes (outside.py), what is true of it (campaigning.py), and people who change what they ask for on the way.
+of the nodes (outside.py), what is true of it (campaigns.py), and people who change what they ask for on the way.
 
 Tests: tests/model/test_explore.py, tests/model/test_explore_campaign.py
 """

@@ -33,12 +33,13 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Promise
 from seatrial.core.words.acts import told
-from seatrial.sim import campaigning, driver_pods, operand_pods, upgrade_controller
+from seatrial.sim import driver_pods, operand_pods, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused, mirrored
 from seatrial.sim.driver_pods import Reaction
 from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import TELLING, GateFate, Outside
+from seatrial_lab.explore import campaigns
 from seatrial_lab.explore.truths import (
     is_still_theirs,
     why_exposed,
@@ -347,7 +348,7 @@ class Model:
         if intent.campaign is None:
             is_at_rest = is_at_rest and all(held.code in RESTING for held in decision.holds)
         else:
-            is_at_rest = is_at_rest and campaigning.is_at_rest(record.campaign, decision.holds, intent.rollout)
+            is_at_rest = is_at_rest and campaigns.is_at_rest(record.campaign, decision.holds, intent.rollout)
         # Who waits by attrition waits for time to go by, which is a change that is still to come.
         has_time = wish + 1 < len(self._intents) and any(held.code in terms.WAITING for held in decision.holds)
         return _Pass(
@@ -371,7 +372,7 @@ class Model:
     def _new_answer(self, place: int, number: int, action: Action) -> int:
         if isinstance(action, WriteLedger):
             before, wish = self._rollouts.values[number]
-            after = campaigning.plain(action.record)
+            after = campaigns.plain(action.record)
             is_same = (after.admitted, after.campaign) == (before.admitted, before.campaign)
             # A summary for people is no part of this model.
             if action.record.resource_version != before.resource_version or is_same:
@@ -416,7 +417,7 @@ class Model:
         lifted = next((n.name for n in nodes if n.name in self._cordoned and not is_still_theirs(n)), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
         split = why_split(nodes, record.admitted, intent)
-        wrong = campaigning.why_wrong(nodes, record, outside, self._outside, intent)
+        wrong = campaigns.why_wrong(nodes, record, outside, self._outside, intent)
         unowned = why_unowned(nodes, record.admitted) if intent.attrition is not None else None
         return why_overspent(nodes, intent) or exposed or taken or split or unowned or wrong
 

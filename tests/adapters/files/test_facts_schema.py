@@ -24,7 +24,7 @@ def found(data: Any) -> list[str]:
 
 
 def test_the_published_schema_is_current() -> None:
-    published = ROOT / "docs" / "reference" / facts_schema.FILE_NAME
+    published = ROOT / "docs" / "reference" / "facts.schema.json"
     assert published.read_text(encoding="utf-8") == facts_schema.facts_schema_text(), "run `make docs`"
 
 

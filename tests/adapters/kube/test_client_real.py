@@ -100,18 +100,17 @@ async def test_an_unknown_field_is_refused_and_named(client: clients.Client) -> 
         await client.patch(f"{MAPS}/strict", {"dta": {}}, kind=clients.PatchKind.MERGE)
 
 
-async def test_the_four_kinds_of_patch_change_what_they_say(client: clients.Client) -> None:
+async def test_the_three_kinds_of_patch_change_what_they_say(client: clients.Client) -> None:
     path = f"{MAPS}/patched"
     await client.create(MAPS, a_map("patched", first="1"))
 
     await client.patch(path, {"data": {"merge": "m"}}, kind=clients.PatchKind.MERGE)
     await client.patch(path, [{"op": "add", "path": "/data/json", "value": "j"}], kind=clients.PatchKind.JSON)
-    await client.patch(path, {"data": {"strategic": "s"}}, kind=clients.PatchKind.STRATEGIC)
     applied = await client.patch(
         path, a_map("patched", first="2"), ConfigMap, kind=clients.PatchKind.APPLY, field_manager="other", force=True
     )
 
-    assert applied.data == {"first": "2", "merge": "m", "json": "j", "strategic": "s"}
+    assert applied.data == {"first": "2", "merge": "m", "json": "j"}
 
 
 async def test_an_apply_without_force_names_the_other_manager(client: clients.Client) -> None:

@@ -37,9 +37,9 @@ def test_a_set_of_drivers_says_which_and_whether_its_controller_knows_of_it_yet(
 
 @pytest.mark.parametrize("selector", keys.DRA_SELECTORS)
 def test_a_set_of_plugins_is_known_by_the_labels_of_its_pods(selector: tuple[str, str]) -> None:
-    found = set_item(a_set(OTHER, labels=dict([selector]), desiredNumberScheduled=7))
+    found = set_item(a_set(OTHER, labels=dict([selector])))
     assert found is not None
-    assert found.facts == PluginSet(namespace="gpu", name="it", wanted_count=7)
+    assert found.facts == PluginSet(namespace="gpu", name="it")
 
 
 def test_any_other_set_is_of_no_interest() -> None:

@@ -27,8 +27,9 @@ def test_what_a_payload_of_ours_writes_is_read_whole() -> None:
     found = read(notes.report("performance", "2026-11-16T12:00:00+00:00", 1.0).termination_message())
     assert isinstance(found, GateReport)
     (figure,) = found.measured
-    assert (figure.key, figure.value, figure.unit, figure.low, figure.at) == (
-        ("hbm-copy", "n1", "GPU-1"),
+    assert (figure.name, figure.gpu, figure.value, figure.unit, figure.low, figure.at) == (
+        "hbm-copy",
+        "GPU-1",
         4240.0,
         "GB/s",
         4230.0,

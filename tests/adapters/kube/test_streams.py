@@ -140,17 +140,17 @@ def looked_at() -> tuple[Stream[Any, Any], list[float | None]]:
 def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_is_not() -> None:
     lamps, looks = looked_at()
     for heard in (10.0, 10.4, 10.9, 12.0, 12.3):
-        lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=heard))
+        lamps.take_state(SourceState(is_synced=True, last_heard=heard))
     assert looks == [10.0, 12.0]
     assert lamps.state.last_heard == 12.3, "it is kept to the event, whoever is woken by it"
 
 
 def test_who_has_asked_for_word_is_woken_by_it_however_soon_it_comes() -> None:
     lamps, looks = looked_at()
-    lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=10.0))
+    lamps.take_state(SourceState(is_synced=True, last_heard=10.0))
     lamps.list_anew()
     for heard in (10.0, 10.2, 10.4):
-        lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=heard))
+        lamps.take_state(SourceState(is_synced=True, last_heard=heard))
     assert looks == [10.0, 10.2], "the answer wakes, and only the answer"
 
 

@@ -42,12 +42,7 @@ def says(found: RolloutTarget) -> str:
 def test_the_entry_of_a_file_gives_the_driver_and_who_goes_first(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(a_matrix())
     found = read(matrix=str(tmp_path / FILE))
-    assert (found.driver, found.entry, found.canary_node, found.production) == (
-        "580.105.08",
-        "canary",
-        "gpu-7",
-        "580.95.05",
-    )
+    assert (found.driver, found.entry, found.canary_node) == ("580.105.08", "canary", "gpu-7")
     assert found.matrix is None  # a file of this machine is no home the controller could look at
     assert targeting.objection(found, accepts_unknown=False) is None
 

@@ -35,7 +35,7 @@ from seatrial.sim import outside as outer
 from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import GateFate
 from seatrial.sim.world import World
-from tests.builders import NEW, SMOKE, a_gpu_pod, an_intent
+from tests.builders import NEW, SMOKE, a_gpu_pod, an_intent, with_repository
 from tests.core.alone.rules import HOUR, Row, Story, row
 from tests.core.played import Played
 from tests.sim import test_delegated_campaigns as delegated
@@ -122,7 +122,7 @@ def another_rollout_beside() -> Story:
 def an_abort_for_no_fault_of_the_version() -> Story:
     """A rollout with a matrix is undone by a person, who says nothing against the version."""
     story = operands.Story(operands.wish(NEW, operands.careful(has_source=True)))
-    story.world.change_outside(lambda world: outer.with_repository(world, NEW.version))
+    story.world.change_outside(lambda world: with_repository(world, NEW.version))
     story.world.at(1.5 * HOUR, aborting)
     return Story(story.world, hours=20)
 
@@ -142,7 +142,7 @@ def a_canary_that_cannot_be_emptied() -> Story:
     intent = replace(intent, policy=replace(intent.policy, eviction=Eviction(timeout_seconds=60.0)))
     story = operands.Story(intent, fates=fates)
     story.world.change("n1", lambda node: replace(node, facts=replace(node.facts, pods=(a_gpu_pod(),))))
-    story.world.change_outside(lambda world: outer.with_repository(world, NEW.version))
+    story.world.change_outside(lambda world: with_repository(world, NEW.version))
     return Story(story.world, hours=20)
 
 

@@ -137,7 +137,6 @@ class Layer:
 class Tree:
     """A parsed layer; without a root when the text could not be read."""
 
-    layer: Layer
     root: Node | None
     troubles: tuple[Trouble, ...] = ()
 
@@ -197,13 +196,13 @@ def parse(layer: Layer) -> Tree:
         _refuse_forbidden(layer)
         root = _Composer(layer, troubles).compose()
     except Refused as refused:
-        return Tree(layer=layer, root=None, troubles=(*troubles, refused.trouble))
+        return Tree(root=None, troubles=(*troubles, refused.trouble))
     except yaml.MarkedYAMLError as err:
-        return Tree(layer=layer, root=None, troubles=(*troubles, _syntax_trouble(layer, err)))
+        return Tree(root=None, troubles=(*troubles, _syntax_trouble(layer, err)))
     except yaml.YAMLError as err:
         trouble = Trouble(rule="yaml-syntax", message=f"YAML cannot be read: {err}.", next_step="", at=layer.at(0))
-        return Tree(layer=layer, root=None, troubles=(*troubles, trouble))
-    return Tree(layer=layer, root=root, troubles=tuple(troubles))
+        return Tree(root=None, troubles=(*troubles, trouble))
+    return Tree(root=root, troubles=tuple(troubles))
 
 
 def is_allowed(text: str) -> bool:

@@ -30,7 +30,6 @@ class _MergeRequest(msgspec.Struct):
 
 
 class _Approvals(msgspec.Struct):
-    approved: bool = False
     approved_by: list[object] = []
     approvals_left: int = 0
 

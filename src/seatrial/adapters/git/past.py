@@ -130,10 +130,10 @@ class Past:
             )
         return ordered
 
-    def proposal(self, branch: str, commit: str, *, said: str = "", is_merged: bool = False) -> Proposal:
+    def proposal(self, branch: str, commit: str, *, said: str = "") -> Proposal:
         """What a branch of ours proposes, in the words of that commit, or of `said`."""
         message = self._clone.git("show", "--no-patch", "--format=%B", "--end-of-options", said or commit).text
-        return proposals.describe(message, branch=branch, base=self._remote.branch, commit=commit, is_merged=is_merged)
+        return proposals.describe(message, branch=branch, base=self._remote.branch, commit=commit)
 
 
 def short(commits: Sequence[str]) -> str:

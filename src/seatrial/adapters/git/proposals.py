@@ -20,14 +20,12 @@ from seatrial.core.text import foreign
 class Proposal:
     """A change waiting for a person, or already merged by one."""
 
-    branch: str
     commit: str
     """The commit on our branch; once merged, the one on the remote's branch."""
     title: str
     body: str
     commands: tuple[str, ...]
     """What a person types who merges without a web page."""
-    is_merged: bool = False
 
     @property
     def text(self) -> str:
@@ -41,12 +39,11 @@ def branch_of(rollout: str, step: str) -> str:
     return f"{OURS}/{rollout}/{step}"
 
 
-def describe(message: str, *, branch: str, base: str, commit: str, is_merged: bool = False) -> Proposal:
+def describe(message: str, *, branch: str, base: str, commit: str) -> Proposal:
     """The request for a commit that was made for this purpose."""
     title, _, rest = foreign.lines(message).partition("\n")
     kept = f"Keep the {messages.ROLLOUT} and {messages.STEP} lines when merging: they identify the change."
     return Proposal(
-        branch=branch,
         commit=commit,
         title=title.strip(),
         body=f"{rest.strip()}\n\n{messages.wrapped(kept)}",
@@ -58,7 +55,6 @@ def describe(message: str, *, branch: str, base: str, commit: str, is_merged: bo
             f"git merge --no-edit {_words(f'origin/{branch}')}",
             f"git push origin {_words(base)}",
         ),
-        is_merged=is_merged,
     )
 
 

@@ -283,7 +283,7 @@ class Repository:
         branch = proposals.branch_of(rollout, step)
         found = self._past.find(rollout, step, head)
         if found is not None:
-            return self._past.proposal(branch, found, is_merged=True)
+            return self._past.proposal(branch, found)
         theirs = self._past.resolve(f"refs/remotes/origin/{branch}")
         is_theirs, known = bool(theirs) and not self._past.is_brought_in(theirs, head), self._vouched.get(branch)
         if known is not None and is_theirs and known.commit == theirs:

@@ -219,9 +219,7 @@ class Look:
         # A GPU of which nothing is known has a series all the same: its node is watched only as long as all of it is.
         points = () if isinstance(laid, str) else laid
         signal = query.signal
-        self.series.append(
-            Series(name=signal.name, node=node, gpu=gpu, unit=signal.unit, gap_seconds=gap_seconds, points=points)
-        )
+        self.series.append(Series(name=signal.name, node=node, gpu=gpu, gap_seconds=gap_seconds, points=points))
         end = min(self.until, self._now)
         if isinstance(laid, str):
             self.lacks((query,), (node,), laid, gpu=gpu)

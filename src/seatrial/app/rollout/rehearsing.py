@@ -63,10 +63,6 @@ class Trial:
     """The first version that would be published, where it came so far."""
 
     @property
-    def is_judged(self) -> bool:
-        return self.record.phase not in BEFORE_VERDICT
-
-    @property
     def is_held(self) -> bool:
         """Whether it would wait for somebody."""
         return any(held.code in somebody.NEEDS_SOMEBODY for held in self.holds)

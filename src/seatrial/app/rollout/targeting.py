@@ -53,8 +53,6 @@ class RolloutTarget:
     canary_node: str = ""
     bad: str = ""
     """Why the entry was rejected before."""
-    production: str = ""
-    """The driver of the matrix's production entry."""
 
     @property
     def is_doubtful(self) -> bool:
@@ -234,7 +232,6 @@ def _of_entry(matrix: Matrix | None, named: str, report: CheckReport, facts: Fac
         raise EntryUnusable(f"entry {named} of {report.file} names no gpu_driver, and that is what a rollout moves.")
     key = entry.key or entry.role.value
     production = matrix.entries.get(Role.PRODUCTION)
-    now = production.stack[Component.GPU_DRIVER] if production is not None else None
     return RolloutTarget(
         driver=value.text,
         beside=_beside(entry, production) if production is not None else (),
@@ -243,7 +240,6 @@ def _of_entry(matrix: Matrix | None, named: str, report: CheckReport, facts: Fac
         role=entry.role.value,
         canary_node=entry.canary_node,
         bad=entry.bad,
-        production=now.text if now is not None else "",
     )
 
 

@@ -313,11 +313,6 @@ class Entry:
     """Why this set was rejected; empty when it was not."""
     span: Span = NOWHERE
 
-    @property
-    def date(self) -> str:
-        """The day that matters: when it went out, or else when it is meant to."""
-        return self.deployed or self.target_date
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:

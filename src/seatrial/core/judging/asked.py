@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from seatrial.core.model.campaign import HOUR, Bake
+from seatrial.core.model.campaign import Bake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +24,6 @@ class Asked:
     """The loss that is nobody's alarm: what nodes wander by themselves, and what nobody minds."""
     wander: float = 0.005
     """What a node is thought to wander from hour to hour; what is excluded is told with this on top."""
-    hours: float = 0.0
-    """For how long every canary has to be watched."""
-    load_min: float = 0.0
-    """For which share of that it has to work."""
 
     @property
     def error_rate(self) -> float:
@@ -37,5 +33,5 @@ class Asked:
 
 def asked_of(bake: Bake) -> Asked:
     """What a campaign asks of its bake; which loss is looked at where it asks for none, is said above."""
-    asked = Asked(hours=bake.seconds / HOUR, load_min=bake.load_min, confidence=bake.confidence)
+    asked = Asked(confidence=bake.confidence)
     return replace(asked, exclude=bake.exclude) if bake.exclude else asked

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from seatrial.core.judging import comparing
 from seatrial.core.judging.comparing import Round
-from seatrial.core.judging.exposure import HOUR, added
+from seatrial.core.judging.exposure import added
 from seatrial.core.judging.rare import EXPECTED
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.gates.compared import Comparison
@@ -27,11 +27,6 @@ class Evidence:
 
     comparisons: tuple[Comparison, ...] = ()
     exposed: Exposed = field(default_factory=Exposed)
-
-    @property
-    def watched_hours(self) -> float:
-        """For how long every canary was watched."""
-        return self.exposed.watched_seconds / HOUR
 
 
 def begun(controls: Mapping[str, Iterable[str]], events: Iterable[str] = EXPECTED) -> Evidence:

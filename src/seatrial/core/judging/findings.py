@@ -104,19 +104,13 @@ class RareFinding:
 
     name: str
     verdict: GateVerdict
-    """Failed, or passed so far, or pending where nobody watched; how little that proves, `times` says."""
+    """Failed, or passed so far, or pending where nobody watched; how little that proves, `most` says."""
     counted: Rare
     """How many there were, in how many hours."""
-    log_evidence: float
-    """The logarithm of e against "no more often than expected, and than on the controls"."""
 
     def most(self, asked: Asked) -> float:
         """The rate per GPU-hour under load that is excluded; infinity where there was none."""
         return rares.most(self.counted, asked.error_rate)
-
-    def times(self, asked: Asked) -> float:
-        """How many times the expected rate are excluded."""
-        return self.most(asked) / rares.expected(self.counted)
 
 
 def finding(comparison: Comparison, track: Track, asked: Asked, log_needed: float) -> Finding:
@@ -191,6 +185,5 @@ def _has_clocks(comparison: Comparison, track: Track) -> bool:
 def rare_finding(rare: Rare, log_needed: float) -> RareFinding:
     """What a kind of event says, where evidence of a higher rate has to be so large."""
     quiet = GateVerdict.PASSED if rare.watched_hours > 0 else GateVerdict.PENDING
-    evidence = rares.log_evidence(rare)
-    verdict = GateVerdict.FAILED if evidence >= log_needed else quiet
-    return RareFinding(name=rare.name, verdict=verdict, counted=rare, log_evidence=evidence)
+    verdict = GateVerdict.FAILED if rares.log_evidence(rare) >= log_needed else quiet
+    return RareFinding(name=rare.name, verdict=verdict, counted=rare)

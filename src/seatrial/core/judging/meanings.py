@@ -28,11 +28,6 @@ class Meaning:
     slack: int = 1
     """How many times the tolerated and the asked loss it may vary by: latencies are noisier than rates."""
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether the asked loss has to be excluded by it; one with slack speaks of a loss, and is not waited for."""
-        return self.slack == 1
-
 
 RATE: Final = Meaning(better=Better.HIGHER)
 DELAY: Final = Meaning(better=Better.LOWER, slack=10)

@@ -44,11 +44,6 @@ class Owner:
     conflict: str = ""
     """A sentence for people; empty when there is none."""
 
-    @property
-    def is_nobody(self) -> bool:
-        """Whether no NVIDIADriver wants the node, and none fights over it."""
-        return not self.name and not self.conflict
-
 
 NOBODY: Final = Owner()
 

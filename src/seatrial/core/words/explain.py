@@ -2,7 +2,7 @@
 
 The sentences of holds are tables of their own, of_rollouts.py and of_nodes.py; here their gaps are filled.
 Law of this file: it never raises, since the controller writes these sentences while it decides. What a hold should have
-said and did not is a gap that reads UNKNOWN; `unsaid` finds it, and tests ask it wherever a hold is made.
+said and did not is a gap that reads UNKNOWN; tests look for it wherever a hold is made (tests/core/explained.py).
 Tests: tests/core/test_explain.py, tests/core/test_hold_parameters.py; docs/reference/holds.md is generated from
 EXPLANATIONS.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from shlex import quote
-from string import Formatter
 from typing import Final
 
 from seatrial.core.budget.attrition.values import Reason
@@ -97,46 +96,6 @@ ENDS: Final[Mapping[str, str]] = {
 """What the end of a wait is, where it is neither another look nor a failure; empty where the next step says it."""
 
 UNKNOWN: Final = "(unknown)"
-MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
-    "subject": (),
-    "label": (),
-    "idle_text": ("idle",),
-    "evicted_text": (),
-    "cure": (),
-    "why_text": (),
-    "reason_text": (),
-    "trouble_text": (),
-    "setback_text": (),
-    "silent_text": (),
-    "by_text": (),
-    "scope_text": (),
-    "gpus_text": (),
-    "closed_text": (),
-    "namespace_text": (),
-    "job_step": (),
-    "otherwise_step": (),
-    "undo_step": (),
-    "pods_text": ("count", "pod"),
-    "point_text": ("point",),
-    "carrier_text": ("resource",),
-    "publish_step": ("via", "version", "resource"),
-    "resume_step": ("pool",),
-    "hand_step": ("component", "version", "names"),
-    "back_step": ("component", "before", "names"),
-}
-"""Gaps that are filled here, each with the parameters that it cannot do without. Any other gap is a parameter."""
-
-
-def needs(code: HoldCode) -> frozenset[str]:
-    """The parameters without which the sentences of a hold have a hole."""
-    said = EXPLANATIONS[code]
-    gaps = {gap for text in (said.why, said.next_step) for _, gap, _, _ in Formatter().parse(text) if gap}
-    return frozenset(name for gap in gaps for name in MADE_OF.get(gap, (gap,)))
-
-
-def unsaid(held: Hold) -> tuple[str, ...]:
-    """What the sentences of this hold need and it does not say; a bug of whoever made it."""
-    return tuple(sorted(needs(held.code) - dict(held.params).keys()))
 
 
 class _Filled(str):
@@ -229,11 +188,6 @@ def _diagnosis(held: Hold) -> tuple[str, str] | None:
         back=params.get("back", ""),
     )
     return cause.rstrip(". :"), cure
-
-
-def sentence(held: Hold, now: Instant) -> str:
-    """The whole answer: who, why, how long yet, and what next."""
-    return f"{held.subject}: {why(held)}{times(held, now)}. {next_step(held)}"
 
 
 def _fill(text: str, held: Hold) -> str:

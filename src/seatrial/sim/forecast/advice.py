@@ -54,10 +54,6 @@ class Advice:
     besides: str = ""
     """What else there would be, and why not; or what to do first."""
 
-    @property
-    def text(self) -> str:
-        return " ".join(part for part in (f"{self.head}: {self.figures}", self.besides) if part)
-
 
 def advise(results: Sequence[Result], at_once: Result, buffer: float, outset: Outset) -> Advice:
     """The setting for a buffer, given as a share of the capacity."""

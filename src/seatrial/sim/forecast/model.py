@@ -78,10 +78,6 @@ class Model:
             self._paces[seed] = pace_of(self.schedule, self.behaviours, seed)
         return self._paces.get(seed)
 
-    @property
-    def kind_count(self) -> int:
-        return len(self._starts)
-
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """Who never starts although not done, by the code of the hold that keeps it."""
         found: dict[str, list[str]] = defaultdict(list)

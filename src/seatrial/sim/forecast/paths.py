@@ -384,9 +384,3 @@ def _ranks(facts: NodeFacts) -> Any:
     }
     ranks = {instant: float(number - len(instants)) for number, instant in enumerate(sorted(instants))}
     return lambda instant: None if instant is None else ranks[instant]
-
-
-def is_done(station: Station) -> bool:
-    """Whether the node has come to its good end."""
-    record = station.node.record
-    return record is not None and record.phase is NodePhase.UPGRADE_DONE

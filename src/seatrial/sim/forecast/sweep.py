@@ -61,7 +61,6 @@ class Sample(NamedTuple):
     gpu_hours_lost: float
     least_share: float
     evicted: int
-    failed_count: int
     stop: Why | None = None
     """What it came to a stand by."""
     failure: str = ""
@@ -159,7 +158,6 @@ def sample_of(run: Run) -> Sample:
         # Where nobody takes work from the start, nothing is taken from anybody.
         least_share=run.gpus_least / run.gpus_at_start if run.gpus_at_start else 1.0,
         evicted=run.evicted,
-        failed_count=len(run.failed),
         stop=run.stop,
         failure=run.failure,
         parts=run.parts,

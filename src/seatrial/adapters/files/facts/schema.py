@@ -39,8 +39,6 @@ from seatrial.core.compat.versions import (
 )
 from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
 
-FILE_NAME: Final = "facts.schema.json"
-
 Schema = Mapping[str, Any]
 
 _NAMED_GROUP: Final = re.compile(r"\(\?P<[a-z_]+>")

@@ -59,7 +59,6 @@ class PatchKind(enum.Enum):
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
     APPLY = "application/apply-patch+yaml"  # JSON is YAML
 
 

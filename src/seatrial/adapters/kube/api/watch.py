@@ -53,7 +53,6 @@ _TIMEOUT_SECONDS: Final = 300
 class SourceState:
     """What is known about one watched kind."""
 
-    path: str
     # A whole list has been delivered at least once.
     is_synced: bool = False
     # A watch is open now.
@@ -179,7 +178,7 @@ class _Source(Generic[ObjectT, KeptT]):
         self._keep = keep
         self._again = again
         self._on_undecodable = on_undecodable
-        self._state = SourceState(path=self._path)
+        self._state = SourceState()
         self._version: str | None = None  # None: list first
 
     async def round(

@@ -135,16 +135,14 @@ async def run(observer: PluginObserver, others: Others, wish: Wish, *, on_act: O
 # ── the target ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def publish(client: Client, namespace: str, target: Target) -> bool:
-    """Say what an upgrade is to bring; whether anything had to be written. What else is said there is left alone."""
+async def publish(client: Client, namespace: str, target: Target) -> None:
+    """Say what an upgrade is to bring. What else is said there is left alone."""
     data = {"driver": target.driver, "chart": target.chart}
     try:
         found = await config_maps.read(client, namespace, TARGET_NAME)
     except errors.NotFound:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": TARGET_NAME}, "data": data}
         await client.create(api_path("v1", "configmaps", namespace=namespace), body)
-        return True
-    if all(found.data.get(key) == text for key, text in data.items()):
-        return False
-    await config_maps.write(client, found, data, {})
-    return True
+        return
+    if any(found.data.get(key) != text for key, text in data.items()):
+        await config_maps.write(client, found, data, {})

@@ -43,7 +43,6 @@ class _Spec(models.Model, frozen=True):
 
 class _Status(models.Model, frozen=True):
     observed_generation: int = 0
-    desired_number_scheduled: int = 0
 
 
 class DaemonSet(models.Model, frozen=True):
@@ -74,8 +73,7 @@ def set_item(found: DaemonSet) -> SetItem | None:
             chart=template.metadata.labels.get(CHART_LABEL, meta.labels.get(CHART_LABEL, "")),
         )
     elif items.is_labelled_dra(template.metadata.labels):
-        wanted_count = found.status.desired_number_scheduled
-        facts = PluginSet(namespace=meta.namespace, name=meta.name, wanted_count=wanted_count)
+        facts = PluginSet(namespace=meta.namespace, name=meta.name)
     else:
         return None
     return SetItem(metadata=items.meta_of(meta), facts=facts)

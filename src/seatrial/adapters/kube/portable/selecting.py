@@ -36,12 +36,6 @@ class Place:
         """The group and the resource, whichever version of it."""
         return self.version.rpartition("/")[0], self.resource
 
-    @property
-    def everywhere(self) -> str:
-        """The path that lists the resource in all namespaces."""
-        root = "apis" if "/" in self.version else "api"
-        return f"/{root}/{self.version}/{self.resource}"
-
 
 def place_of(path: str) -> Place | None:
     """What a path is about; None for what is no path of a resource."""

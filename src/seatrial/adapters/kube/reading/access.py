@@ -27,7 +27,6 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mode_of, mover_of
 from seatrial.core.movers.view import Mover, Need
 
-SOURCE: Final = "selfsubjectaccessreviews"
 AGAIN_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 10.0
 """After an answer that did not come."""

@@ -45,7 +45,7 @@ class Stream(Generic[RawT, ItemT]):
         self.path = row.path(where)
         self.faults = Faults(self.path.rsplit("/", 1)[-1], on_bug)
         self.store: Store[ItemT] = Store(key=row.key, on_change=self._change)
-        self.state = watch.SourceState(path=self.path)
+        self.state = watch.SourceState()
         self._slim = row.slim(where)
         self._indices: dict[By[ItemT, Any], Index[ItemT, Any]] = {by: Index(by) for by in row.indices}
         self._by_node = _by_node(row)

@@ -225,9 +225,7 @@ def _driver(found: shapes.NvidiaDriver) -> DriverResource:
 
 def _resource(name: str, driver: shapes.DriverSpec) -> DriverResource:
     by_switch = {True: "open", False: "", None: ""}[driver.use_open_kernel_modules]
-    return DriverResource(
-        name=name, version=_line(driver.version), modules=_line(driver.kernel_module_type) or by_switch
-    )
+    return DriverResource(name=name, modules=_line(driver.kernel_module_type) or by_switch)
 
 
 def _nic(found: shapes.NicDevice) -> NicObject | None:

@@ -12,7 +12,7 @@ from math import ceil
 
 from seatrial.core.budget.attrition import costs, replicas, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
-from seatrial.core.budget.attrition.values import Act, Bound, Reason, Turn, Verb, View
+from seatrial.core.budget.attrition.values import Act, Bound, Turn, Verb, View
 from seatrial.core.model.instants import Instant
 
 
@@ -25,7 +25,7 @@ def close(view: View, room: int) -> Turn:
     is_last = view.now >= last
     allowed = replicas.to_close(view)
     gpus_of = parts(view)
-    for cost, group in _candidates(view, last):
+    for group in _candidates(view, last):
         jobs = replicas.jobs_of(group, view)
         if replicas.keepers_of_services(jobs, allowed, is_last=is_last):
             continue
@@ -45,7 +45,7 @@ def close(view: View, room: int) -> Turn:
         room -= idle
         places -= len(new) if group.jobs else 0
         allowed = replicas.spent(allowed, (job for job in jobs if job.is_service))
-        turn.acts.append(Act(verb=Verb.CLOSE, nodes=group.names, why=_why(group, view, is_last), waiting_cost=cost))
+        turn.acts.append(Act(verb=Verb.CLOSE, nodes=group.names))
     return turn
 
 
@@ -69,7 +69,7 @@ def parts(view: View) -> dict[str, int]:
     return {node.name: units[node.unit] if node.unit else node.gpus for node in view.nodes.values()}
 
 
-def _candidates(view: View, last: Instant) -> list[tuple[float, Group]]:
+def _candidates(view: View, last: Instant) -> list[Group]:
     is_last = view.now >= last
     openly = [node for node in view.nodes.values() if not node.is_closed and (is_last or node.name not in view.keeps)]
     willing = urgency.willing(view)
@@ -84,18 +84,9 @@ def _candidates(view: View, last: Instant) -> list[tuple[float, Group]]:
         cost = costs.price(group.nodes, view, longest).cost
         if cost <= willing * len(group.nodes):
             found.append((cost, group))
-    return sorted(found, key=lambda pair: (not _moves(pair[1], view), pair[0], len(pair[1].jobs), pair[1].names))
+    found.sort(key=lambda pair: (not _moves(pair[1], view), pair[0], len(pair[1].jobs), pair[1].names))
+    return [group for _, group in found]
 
 
 def _moves(group: Group, view: View) -> bool:
     return view.way.evicts_early and replicas.moves(replicas.jobs_of(group, view), view.allowed)
-
-
-def _why(group: Group, view: View, is_last: bool) -> Reason:
-    if not group.jobs:
-        return Reason.EMPTY
-    if _moves(group, view):
-        return Reason.REPLICAS
-    if group.is_free_to_close:
-        return Reason.FULL
-    return Reason.DEADLINE if is_last else Reason.CHEAP

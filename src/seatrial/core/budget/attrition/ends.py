@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from seatrial.core.budget.attrition.values import Job, Source
+from seatrial.core.budget.attrition.values import Job
 from seatrial.core.model.instants import Instant
 
 YOUNG_SECONDS: Final = 1800.0
@@ -43,10 +43,3 @@ def outlasts_each(job: Job, now: Instant, spans: Sequence[float]) -> list[float]
         left = job.ends_by - now
         return [chance if span < left or not span else 0.0 for span, chance in zip(spans, chances, strict=True)]
     return chances
-
-
-def source(job: Job) -> Source:
-    """Who says it."""
-    if job.ends_by is not None:
-        return Source.LIMIT
-    return Source.HISTORY if job.finished else Source.AGE

@@ -25,14 +25,14 @@ def evict(view: View, room: int) -> Turn:
     turn = Turn([], {})
     closed = [node for node in view.nodes.values() if node.is_closed and node.jobs]
     found = [
-        (price, why, group)
+        (price, group)
         for group in grouped(closed, view.nodes, view.jobs)
         if all(node.is_closed for node in group.nodes)
         for price, why in [due(group, view, last)]
         if why is not None
     ]
     allowed: Mapping[str, int] = view.allowed
-    for price, why, group in sorted(found, key=lambda each: (each[0].evicting_now, each[2].names)):
+    for _, group in sorted(found, key=lambda each: (each[0].evicting_now, each[1].names)):
         jobs = replicas.jobs_of(group, view)
         if replicas.keepers(jobs, allowed, is_last=view.now >= last):
             continue
@@ -40,16 +40,7 @@ def evict(view: View, room: int) -> Turn:
             turn.left.update(dict.fromkeys(group.names, Bound.IDLE))
             continue
         room, allowed = room - group.busy, replicas.spent(allowed, jobs)
-        turn.acts.append(
-            Act(
-                verb=Verb.EVICT,
-                nodes=group.names,
-                jobs=group.jobs,
-                why=why,
-                waiting_cost=price.waiting,
-                evicting_cost=price.evicting_now,
-            )
-        )
+        turn.acts.append(Act(verb=Verb.EVICT, nodes=group.names, jobs=group.jobs))
     return turn
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from seatrial.core.budget.attrition import costs, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped
-from seatrial.core.budget.attrition.values import Act, Reason, Verb, View
+from seatrial.core.budget.attrition.values import Act, Verb, View
 
 KEPT_SECONDS: Final = 3600.0
 """Who was given back is left alone for so long while somebody works on it."""
@@ -34,9 +34,9 @@ def give_back(view: View) -> list[Act]:
     ]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].names))
     over, acts = view.idle - view.idle_max, []
-    for cost, group in ranked:
+    for _, group in ranked:
         if over <= 0:
             break
         over -= group.idle
-        acts.append(Act(verb=Verb.GIVE_BACK, nodes=group.names, why=Reason.OVER_BUDGET, waiting_cost=cost))
+        acts.append(Act(verb=Verb.GIVE_BACK, nodes=group.names))
     return acts

@@ -6,7 +6,7 @@ Tests: tests/core/test_attrition.py
 from __future__ import annotations
 
 from seatrial.core.budget.attrition import closing, evicting, returning
-from seatrial.core.budget.attrition.values import Act, Bound, Reason, Turn, Verb, View
+from seatrial.core.budget.attrition.values import Act, Bound, Turn, Verb, View
 
 
 def turn(view: View) -> list[Act]:
@@ -23,7 +23,7 @@ def planned(view: View) -> Turn:
     empty = tuple(
         node.name for node in view.nodes.values() if node.is_closed and not node.jobs and not node.is_reloading
     )
-    reloads = [Act(verb=Verb.RELOAD, nodes=(name,), why=Reason.EMPTY) for name in empty]
+    reloads = [Act(verb=Verb.RELOAD, nodes=(name,)) for name in empty]
     room = view.idle_max - view.idle
     evictions = evicting.evict(view, room)
     gone = {name for act in evictions.acts for name in act.nodes}

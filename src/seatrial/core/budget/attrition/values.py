@@ -17,17 +17,6 @@ RELOAD_SECONDS: Final = 360.0
 """From an empty node to one that takes work again."""
 
 
-class Source(StrEnum):
-    """Who says when a job ends."""
-
-    LIMIT = "limit"
-    """Its own: activeDeadlineSeconds, or what its queue gave it."""
-    HISTORY = "history"
-    """Jobs of the same owner that have finished."""
-    AGE = "age"
-    """Nobody: what has run long runs on."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """Who starts again as one: a pod, or the pods of a gang."""
@@ -119,21 +108,11 @@ class View:
         """GPUs that stand idle because of us: behind our cordon without a job, or reloading."""
         return sum(node.idle for node in self.nodes.values() if node.is_closed)
 
-    @property
-    def seconds_left(self) -> float:
-        return max(0.0, self.deadline_at - self.now)
-
 
 class Reason(StrEnum):
-    """Why something is done to a node."""
+    """Why a node is emptied before its jobs have ended."""
 
     EMPTY = "empty"
-    FULL = "full"
-    """One job fills it: closed, it costs nothing until that job ends."""
-    CHEAP = "cheap"
-    """To empty it costs less than it may by now."""
-    OVER_BUDGET = "over-budget"
-    """More GPUs stand idle than may."""
     SAVED = "saved"
     """Its job has just saved, and the next save comes too late."""
     REPLICAS = "replicas"
@@ -154,17 +133,12 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One act with its reason."""
+    """One act."""
 
     verb: Verb
     nodes: tuple[str, ...]
     jobs: tuple[str, ...] = ()
     """Who is evicted."""
-    why: Reason
-    waiting_cost: float = 0.0
-    """GPU-seconds that waiting is expected to cost."""
-    evicting_cost: float = 0.0
-    """GPU-seconds that evicting costs."""
 
 
 class Bound(StrEnum):

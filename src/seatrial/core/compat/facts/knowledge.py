@@ -188,16 +188,6 @@ class Facts:
         """The release, where we know it."""
         return self.network_operators.get(version)
 
-    @cached_property
-    def newest_gpu_operator(self) -> GpuOperatorRelease | None:
-        """The newest release we know."""
-        return self.gpu_operators[max(self.gpu_operators)] if self.gpu_operators else None
-
-    @cached_property
-    def newest_network_operator(self) -> NetworkOperatorRelease | None:
-        """The newest release we know; it may be a candidate."""
-        return self.network_operators[max(self.network_operators)] if self.network_operators else None
-
     def operators(self, component: Component) -> Mapping[OperatorVersion, Release]:
         """All known releases of one of the two operators."""
         known: Mapping[Component, Mapping[OperatorVersion, Release]] = {
@@ -205,12 +195,6 @@ class Facts:
             Component.NETWORK_OPERATOR: self.network_operators,
         }
         return known[component]
-
-    def release_line_after(self, component: Component, line: str) -> str | None:
-        """The next release line of an operator; None after the newest one and for a line that never was."""
-        lines = self.release_lines.get(component, ())
-        place = lines.index(line) + 1 if line in lines else len(lines)
-        return lines[place] if place < len(lines) else None
 
     def lines_between(self, component: Component, before: str, after: str) -> tuple[str, ...]:
         """The release lines from one to a later one, both included; empty where either never was."""

@@ -190,7 +190,7 @@ def cuda(whole: Spot, facts: Facts) -> Facts:
     for name in ("toolkit_older", "toolkit_newer", "toolkit"):
         for spot, cite in rows_of(section, name, "linux_x86_64_min_driver"):
             version = parsed(CudaVersion, str(spot.path[-1]), spot.path)
-            toolkits[version] = Toolkit(version=version, driver=spot.version(DriverVersion), cite=cite)
+            toolkits[version] = Toolkit(driver=spot.version(DriverVersion), cite=cite)
     numbered = [
         (spot.at("version").version(CudaVersion), Said(text=spot.at("is").text(), cite=spot.cite()), "is_first" in spot)
         for spot in section.each("numbered")

@@ -216,7 +216,6 @@ class DriverNeed:
 class Toolkit:
     """One CUDA toolkit and the driver it comes with."""
 
-    version: CudaVersion
     driver: DriverVersion
     cite: Cite
 

@@ -122,7 +122,6 @@ class Way:
 
     states: tuple[State, ...]
     is_complete: bool
-    looked_at_count: int
 
 
 Cost: TypeAlias = tuple[int, int, int, tuple[int, ...], int, tuple[int, ...]]
@@ -156,7 +155,7 @@ def find_way(lanes: Sequence[Lane], judge: Judge, tracks: Sequence[Track] | None
                 continue  # an older, dearer entry
             looked_at.add(state)
             if state == goal:
-                return Way(states=_walk(came_from, goal), is_complete=True, looked_at_count=len(looked_at))
+                return Way(states=_walk(came_from, goal), is_complete=True)
             left = length - costs[state][0]
             if (left, costs[state]) < (nearest_left, costs[nearest]):
                 nearest, nearest_left = state, left
@@ -167,7 +166,7 @@ def find_way(lanes: Sequence[Lane], judge: Judge, tracks: Sequence[Track] | None
         more = _next_slack(tracks, state, slack)
         if more is not None:
             later.setdefault(length - slack + more, []).append((state, more))
-    return Way(states=_walk(came_from, nearest), is_complete=False, looked_at_count=len(looked_at))
+    return Way(states=_walk(came_from, nearest), is_complete=False)
 
 
 def bound(tracks: Sequence[Track], state: State) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Component, Group, Stack
 from seatrial.core.compat.plan.parts import title_of
 
@@ -132,11 +132,6 @@ class Plan:
         """Every warn and unknown nobody accepted, each once, in the order of the steps."""
         every = (*self.findings, *(finding for step in self.steps for finding in step.findings))
         return tuple(dict.fromkeys(doubt for doubt in every if not doubt.is_accepted))
-
-    @property
-    def has_unknowns(self) -> bool:
-        """Say whether something nobody accepted is unknown."""
-        return any(doubt.verdict is Verdict.UNKNOWN for doubt in self.doubts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

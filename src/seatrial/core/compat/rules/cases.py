@@ -183,10 +183,6 @@ class Step:
     def facts(self) -> Facts:
         return self.after.facts
 
-    @property
-    def on(self) -> date:
-        return self.after.on
-
     def moved(self, among: Iterable[Component] = COMPONENTS) -> tuple[Component, ...]:
         """What both stacks name and has another version now; what only one names is unsaid, not moved.
 

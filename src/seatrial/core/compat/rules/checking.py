@@ -59,14 +59,6 @@ def _said(finding: Finding) -> Finding:
     return replace(finding, spans=(), is_accepted=False)
 
 
-def check_matrix(
-    matrix: Matrix, facts: Facts, on: date, base: Matrix | None = None, *, more: MoreRules | None = None
-) -> tuple[Finding, ...]:
-    """Everything found about every entry, in the order of the entries."""
-    judged = judge_entries(matrix, facts, on, base, more=more)
-    return tuple(finding for each in judged for finding in each.findings)
-
-
 def judge_entries(
     matrix: Matrix, facts: Facts, on: date, base: Matrix | None = None, *, more: MoreRules | None = None
 ) -> tuple[Judged, ...]:

@@ -52,18 +52,6 @@ class Moments:
             squares=self.squares + apart * apart * self.count / count,
         )
 
-    def joined(self, other: Moments) -> Moments:
-        """Of both; in which order values came, and how they were grouped, does not matter."""
-        count = self.count + other.count
-        if not count:
-            return self
-        apart, share = other.mean - self.mean, other.count / count
-        return Moments(
-            count=count,
-            mean=self.mean + apart * share,
-            squares=self.squares + other.squares + apart * apart * self.count * share,
-        )
-
 
 NONE: Final = Moments()
 
@@ -201,10 +189,6 @@ class Compared:
     missing: tuple[Missing, ...] = field(
         default=(), metadata=kept("Nodes that could not be measured in the last round, and why.")
     )
-
-    @property
-    def canaries(self) -> tuple[str, ...]:
-        return tuple(each.canary for each in self.comparisons)
 
     @property
     def controls(self) -> tuple[str, ...]:

@@ -39,11 +39,6 @@ class Figure:
     """What held the clocks back, in NVML's words; empty for nothing, None where nobody looked."""
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What it is a figure of: two of the same key may be compared."""
-        return self.name, self.node, self.gpu
-
-    @property
     def is_sound(self) -> bool:
         """Whether it is a number at all: a payload may divide by zero, and a message may say NaN."""
         return math.isfinite(self.value)

@@ -26,11 +26,6 @@ class Series:
     points: tuple[tuple[Instant, float], ...] = ()
     """When and what, in order of time."""
     gpu: str = ""
-    unit: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.name, self.node, self.gpu
 
     def covered(self, since: Instant, until: Instant) -> tuple[tuple[Instant, Instant], ...]:
         """The stretches between two instants for which there is data, in order."""

@@ -95,8 +95,6 @@ class PluginSet:
 
     namespace: str
     name: str
-    wanted_count: int = 0
-    """On how many nodes it wants to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

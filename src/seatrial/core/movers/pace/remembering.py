@@ -116,5 +116,4 @@ def _gain(name: str, stay: Stay, now: Instant) -> Gain | None:
         state=stay.state,
         waited_seconds=now - stay.ready_at,
         polled_seconds=polled_at(entered_at, stay.ready_at) - max(entered_at, stay.ready_at),
-        wake_count=stay.wake_count,
     )

@@ -49,14 +49,13 @@ class WakeHold(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """One node, what it waits for, and since when it has been in its state (as far as we saw)."""
+    """One node, and what it waits for."""
 
     node: str
     state: str
     code: WaitCode
     what: str = ""
     """Names or counts for the sentence: the jobs, the trouble, how often it was woken for."""
-    since: Instant
     wake_count: int = 0
 
 
@@ -109,7 +108,6 @@ class Gain:
     state: str
     waited_seconds: float
     polled_seconds: float
-    wake_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,10 +38,10 @@ def _is_overlooked(node: NodeFacts) -> bool:
 
 
 def waits_of(lacks: Mapping[str, tuple[WaitCode, str]], stays: Mapping[str, Stay]) -> Iterable[Wait]:
-    """The same as waits, each with since when."""
+    """The same as waits."""
     for name, (code, what) in sorted(lacks.items()):
         stay = stays[name]
-        yield Wait(node=name, state=stay.state, code=code, what=what, since=stay.since, wake_count=stay.wake_count)
+        yield Wait(node=name, state=stay.state, code=code, what=what, wake_count=stay.wake_count)
 
 
 def _lack(node: NodeFacts, operator: OperatorFacts) -> tuple[WaitCode, str]:

@@ -118,10 +118,9 @@ class SliceObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverResource:
-    """A ClusterPolicy or an NVIDIADriver: what is wanted of drivers."""
+    """A ClusterPolicy or an NVIDIADriver: which kernel modules are wanted of its drivers."""
 
     name: str
-    version: str = ""
     modules: str = ""
     """open, proprietary or auto; empty where it does not say."""
 

@@ -43,8 +43,6 @@ class Recorded:
     waits: tuple[Waited, ...] = ()
     source: SourceFacts | None = None
     """The home of the matrix as it was last seen."""
-    since: Instant = 0.0
-    """The first pass."""
     until: Instant = 0.0
 
 
@@ -66,10 +64,10 @@ class _Telling:
         self._waited: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
         self._words: dict[str, str] = {}
         self._source: SourceFacts | None = None
-        self._since = self._until = 0.0
+        self._until = 0.0
 
     def take(self, at: Instant, seen: Snapshot) -> None:
-        self._since, self._until = self._since or at, at
+        self._until = at
         self._source = seen.source or self._source
         for name, node in seen.nodes.items():
             if self._nodes.get(name) is not node:
@@ -104,7 +102,6 @@ class _Telling:
             nodes=tuple(each for each in times if each.works),
             waits=tuple(sorted(waits, key=lambda each: (each.at or 0.0, each.code))),
             source=self._source,
-            since=self._since,
             until=self._until,
         )
 

@@ -75,7 +75,6 @@ class Point:
     moves: float
     seconds: float
     """How long it takes, the mean."""
-    runs: int
     late: int
     """Futures in which it was not over in time."""
     least_gpu_hours: float
@@ -149,7 +148,6 @@ def _point(workload: Workload, deadline: float | None, outcomes: Sequence[Outcom
         reload=fmean(each.reload for each in losses) / HOUR,
         moves=fmean(each.moves for each in losses),
         seconds=fmean(each.hours for each in outcomes) * HOUR,
-        runs=len(outcomes),
         late=sum(late),
         least_gpu_hours=fmean(each.gpu_hours for each in bounds),
         least_evictions=fmean(each.evictions for each in bounds),

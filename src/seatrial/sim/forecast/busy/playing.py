@@ -33,8 +33,6 @@ class Outcome:
     losses: Losses
     hours: float
     is_over: bool
-    running: int
-    """Jobs that ran when it began."""
 
 
 def warm(kind: Kind, seed: int, warm_hours: float, until: float, count: int, gpus: int = 8) -> Warm:
@@ -83,7 +81,6 @@ def through(begun: Warm, way: Way, stop: float, *, idle_max: int = 10**9) -> Out
     cluster, coming, following = begun
     start = cluster.now
     cluster.counts, cluster.idle_max = True, idle_max
-    running = len(cluster.runs)
     again, looked = start, -1
     while not cluster.is_over() and cluster.now < stop:
         while cluster.version != looked or cluster.now >= again:  # what is done may let others start
@@ -96,9 +93,7 @@ def through(begun: Warm, way: Way, stop: float, *, idle_max: int = 10**9) -> Out
             cluster.submit(following)
             following = next(coming, None)
         schedule(cluster)
-    return Outcome(
-        losses=cluster.losses, hours=(cluster.now - start) / HOUR, is_over=cluster.is_over(), running=running
-    )
+    return Outcome(losses=cluster.losses, hours=(cluster.now - start) / HOUR, is_over=cluster.is_over())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
