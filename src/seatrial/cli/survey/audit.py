@@ -29,7 +29,6 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parsing.parser import rarely
-from seatrial.cli.program import print_data
 from seatrial.cli.rollout.words import span
 from seatrial.core.survey.audit.findings import FindingKind, Weight
 
@@ -165,15 +164,15 @@ def _print(found: Audited, output: str, code: ExitCode) -> None:
         case formats.JSON | formats.YAML:
             formats.print_document(audit_telling.as_data(found, code), output)
         case "markdown":
-            print_data(audit_telling.as_markdown(found))
+            print(audit_telling.as_markdown(found))
         case "html":
-            print_data(audit_reports.as_html(found, code), end="")
+            print(audit_reports.as_html(found, code), end="")
         case formats.JUNIT:
-            print_data(audit_reports.as_junit(found), end="")
+            print(audit_reports.as_junit(found), end="")
         case formats.SARIF:
             formats.print_document(audit_reports.as_sarif(found), formats.JSON)
         case "brief":
-            print_data(audit_reports.as_line(found))
+            print(audit_reports.as_line(found))
         case _:
             print(audit_telling.as_table(found, is_wide=output == formats.WIDE))
 
