@@ -47,7 +47,7 @@ CATCHES = {
     "controller/notices.py": "a notice is sent by a task that nothing waits for",
     "adapters/kube/api/lease.py": "the thread that renews the lease",
     "adapters/expressions/child.py": "a child process: an error is its answer",
-    "adapters/files/rules/child.py": "a child process: an error is its answer",
+    "adapters/files/rules/evaluation.py": "an expression of the user's own: an error is a finding that fails",
     "cli/main.py": "a command prints a sentence instead of a traceback",
     "probes/command.py": "a gate's payload reports what it fell over",
 }

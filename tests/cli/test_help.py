@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from seatrial.cli import commands, main, program
+from seatrial.cli import commands, main
 from seatrial.cli.examples import EXAMPLES
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parser import RARELY, Parser
@@ -19,11 +19,11 @@ LINES_MAX: Final = 50
 WIDTH_MAX: Final = 80
 
 
-def parsers(called: str = program.SEATRIAL) -> Iterator[tuple[str, Parser]]:
+def parsers() -> Iterator[tuple[str, Parser]]:
     """Every parser there is, by the words that lead to it."""
-    yield "", commands.overview(called)
+    yield "", commands.overview()
     for name in commands.COMMANDS:
-        yield from _below(name, commands.parser_of(name, called))
+        yield from _below(name, commands.parser_of(name))
 
 
 def _below(name: str, parser: Parser) -> Iterator[tuple[str, Parser]]:
@@ -35,7 +35,6 @@ def _below(name: str, parser: Parser) -> Iterator[tuple[str, Parser]]:
 
 
 PARSERS: Final = dict(parsers())
-PLUGINS: Final = dict(parsers(program.PLUGIN))
 every = pytest.mark.parametrize("name", PARSERS)
 
 
@@ -46,27 +45,24 @@ def _a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @every
 def test_help_is_one_page(name: str) -> None:
-    for parser in (PARSERS[name], PLUGINS[name]):
-        lines = parser.format_help().splitlines()
-        assert len(lines) <= LINES_MAX
-        assert max(map(len, lines)) <= WIDTH_MAX
-        assert max(map(len, parser.format_whole_help().splitlines())) <= WIDTH_MAX
+    parser = PARSERS[name]
+    lines = parser.format_help().splitlines()
+    assert len(lines) <= LINES_MAX
+    assert max(map(len, lines)) <= WIDTH_MAX
+    assert max(map(len, parser.format_whole_help().splitlines())) <= WIDTH_MAX
 
 
 @every
 def test_help_has_an_example_of_its_own_command(name: str) -> None:
-    for parser, called in ((PARSERS[name], program.SEATRIAL), (PLUGINS[name], program.PLUGIN)):
-        _, _, examples = parser.format_help().partition("\nexamples:\n")
-        assert any(line.startswith(f"  {called} {name}".rstrip()) for line in examples.splitlines())
-        assert all(line.startswith((f"  {called} ", "      # ")) for line in examples.splitlines()), (
-            "none is cut in two"
-        )
+    _, _, examples = PARSERS[name].format_help().partition("\nexamples:\n")
+    assert any(line.startswith(f"  seatrial {name}".rstrip()) for line in examples.splitlines())
+    assert all(line.startswith(("  seatrial ", "      # ")) for line in examples.splitlines()), "none is cut in two"
 
 
 @pytest.mark.parametrize("line", [line for examples in EXAMPLES.values() for line, _ in examples])
 def test_an_example_is_a_command_line_that_is_taken(line: str) -> None:
     words = shlex.split(re.split(r" [|>] ", line)[0])
-    assert words[0] == program.SEATRIAL
+    assert words[0] == "seatrial"
     commands.parser_of(words[1]).parse_args(words[2:])  # SystemExit where it is not
 
 

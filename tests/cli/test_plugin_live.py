@@ -84,15 +84,15 @@ def kubectl(cluster: ControlPlane, home: Path, *arguments: str) -> subprocess.Co
     )
 
 
-def test_kubectl_finds_the_plugin_and_its_texts_name_kubectl(cluster: ControlPlane, tmp_path: Path) -> None:
+def test_kubectl_finds_the_plugin_and_its_texts_name_seatrial(cluster: ControlPlane, tmp_path: Path) -> None:
     listed = kubectl(cluster, tmp_path, "plugin", "list")
     assert "/kubectl-seatrial\n" in listed.stdout
     helped = kubectl(cluster, tmp_path, "seatrial", "node", "--help")
     assert helped.returncode == ExitCode.OK
-    assert helped.stdout.startswith("usage: kubectl seatrial node ")
+    assert helped.stdout.startswith("usage: seatrial node ")
     missing = kubectl(cluster, tmp_path, "seatrial", "node", "get", "nowhere", "--rollout", ROLLOUT)
     assert missing.returncode == ExitCode.ERROR
-    assert missing.stderr.endswith("seatrial: there is no node nowhere. `kubectl seatrial node get` lists them.\n")
+    assert missing.stderr.endswith("seatrial: there is no node nowhere. `seatrial node get` lists them.\n")
 
 
 def test_kubectl_completes_the_plugin(cluster: ControlPlane, tmp_path: Path) -> None:

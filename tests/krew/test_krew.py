@@ -50,7 +50,7 @@ def run(program: Path, *arguments: str, **environ: str) -> subprocess.CompletedP
 def test_the_launcher_starts_the_plugin_and_its_completion_through_links(unpacked: Path) -> None:
     assert run(unpacked / "kubectl-seatrial", "--version").stdout == f"seatrial {__version__}\n"
     helped = run(unpacked / "kubectl-seatrial", "node", "--help")
-    assert helped.stdout.startswith("usage: kubectl seatrial node ")
+    assert helped.stdout.startswith("usage: seatrial node ")
     offered = run(unpacked / "kubectl_complete-seatrial", "rollout", "st")
     assert offered.stdout.splitlines() == [
         "start\tstart a rollout: canary first, then waves",

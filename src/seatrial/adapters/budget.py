@@ -1,7 +1,9 @@
 """A limit on how long a piece of work may take, for work that asks nobody: regular expressions of a user's own.
 
 Python's own expressions look for signals while they match, so a timer ends one that would go on for years. Expressions
-in CEL do not; they have a process of their own. Tests: tests/adapters/test_budget.py
+in CEL do not: those of gates have a process of their own, rules of the user's own are kept small.
+
+Tests: tests/adapters/test_budget.py
 """
 
 from __future__ import annotations

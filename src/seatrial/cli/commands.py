@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from typing import Final
 
 from seatrial import __version__
-from seatrial.cli import program as programs
 from seatrial.cli.examples import EXAMPLES
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parser import Parser, rarely
@@ -68,25 +67,25 @@ def is_here(command: Command) -> bool:
     return not command.module.startswith(LAB) or find_spec(LAB) is not None
 
 
-def overview(program: str = programs.SEATRIAL) -> Parser:
+def overview() -> Parser:
     """What is parsed where no command is named."""
     lines = "\n".join(f"  {name:15} {each.text}" for name, each in COMMANDS.items() if is_here(each))
     parser = Parser(
-        prog=program,
+        prog="seatrial",
         description="Upgrades the NVIDIA stack of a Kubernetes GPU cluster, one careful step at a time.",
         epilog=f"commands:\n{lines}\n\n`seatrial COMMAND --help` says more about each.",
-        usage=f"{program} COMMAND …",
+        usage="seatrial COMMAND …",
     )
     parser.add_argument("--version", action="version", version=f"seatrial {__version__}", help="print the version")
     parser.examples = EXAMPLES[""]
     return parser
 
 
-def parser_of(named: str, program: str = programs.SEATRIAL) -> Parser:
+def parser_of(named: str) -> Parser:
     """What parses the words behind a command."""
     module = import_module(COMMANDS[named].module)
     parser = Parser(
-        prog=f"{program} {named}",
+        prog=f"seatrial {named}",
         description=(module.__doc__ or "").strip(),
     )
     module.add_arguments(parser)

@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 from seatrial import __version__
-from seatrial.cli.program import print_data
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
@@ -49,18 +48,18 @@ def is_document(output: str) -> bool:
 
 def print_document(data: Any, output: str) -> None:
     """Print a document as a whole."""
-    print_data(_yaml(data) if output == YAML else json.dumps(data, indent=2, ensure_ascii=False))
+    print(_yaml(data) if output == YAML else json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def print_next(data: Any, output: str) -> None:
     """Print one of several documents that come one after the other: JSON as a line each, so that it can be read so."""
-    print_data(f"---\n{_yaml(data)}" if output == YAML else json.dumps(data, ensure_ascii=False), is_last=True)
+    print(f"---\n{_yaml(data)}" if output == YAML else json.dumps(data, ensure_ascii=False), flush=True)
 
 
 def print_names(kind: str, names: Iterable[str]) -> None:
     """Print names as kubectl does."""
     for name in names:
-        print_data(f"{kind}/{name}")
+        print(f"{kind}/{name}")
 
 
 def _yaml(data: Any) -> str:

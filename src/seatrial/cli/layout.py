@@ -1,6 +1,6 @@
-"""How help is set: sentences wrapped to the terminal, columns kept, commands named as we are called.
+"""How help is set: sentences wrapped to the terminal, columns kept.
 
-Tests: tests/cli/test_help.py, tests/cli/test_program.py
+Tests: tests/cli/test_help.py
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
-
-from seatrial.cli import program
 
 _GAP: Final = re.compile(r"(\s*\S.*?\s{2,})(\S.*)")
 """A line in two columns: what to type, and what that does."""
@@ -51,14 +49,8 @@ class Help(argparse.RawDescriptionHelpFormatter):
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        paragraphs = self._said(text).split("\n\n")
+        paragraphs = text.split("\n\n")
         return "\n\n".join("\n".join(_filled(each.split("\n"), width, indent)) for each in paragraphs)
-
-    def _expand_help(self, action: argparse.Action) -> str:
-        return self._said(super()._expand_help(action))
-
-    def _said(self, text: str) -> str:
-        return program.said(text, program.PLUGIN if self._prog.startswith(program.PLUGIN) else program.SEATRIAL)
 
 
 def _filled(lines: list[str], width: int, indent: str) -> Iterator[str]:

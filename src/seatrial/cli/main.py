@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from seatrial.cli import program as programs
 from seatrial.cli.commands import COMMANDS, is_here, overview, parser_of
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parser import alike
@@ -22,29 +21,29 @@ COMPLETE: Final = "__complete"
 """What shells call, and nobody types; its name is the one that kubectl and its kin use."""
 
 
-def main(arguments: Sequence[str] | None = None, program: str = programs.SEATRIAL) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == [COMPLETE]:
         from seatrial.cli.completing import call
 
         return call.run(given[1:])
-    with programs.speaking(program):
-        return _main(given, program)
-
-
-def _main(given: list[str], program: str) -> int:
     if not given or given[0].startswith("-"):
-        parser = overview(program)
+        parser = overview()
         parser.parse_args(given)  # --help and --version end here
         parser.print_help(sys.stderr)
         return ExitCode.USAGE
     named = given[0]
     if named not in COMMANDS:
-        overview(program).error(f"there is no command {named!r}{alike(named, COMMANDS)}")
+        overview().error(f"there is no command {named!r}{alike(named, COMMANDS)}")
     if not is_here(COMMANDS[named]):
-        overview(program).error(f"{named} comes with a package of its own: pip install 'seatrial[testbed]'")
-    return _guarded(named, parser_of(named, program).parse_args(given[1:]))
+        overview().error(f"{named} comes with a package of its own: pip install 'seatrial[testbed]'")
+    return _guarded(named, parser_of(named).parse_args(given[1:]))
+
+
+def complete() -> int:
+    """Answer the completion of kubectl, which runs `kubectl_complete-seatrial` with the words behind the plugin."""
+    return main([COMPLETE, *sys.argv[1:]])
 
 
 def _guarded(named: str, args: argparse.Namespace) -> int:

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
-from seatrial.cli import program
 from seatrial.cli.exit_codes import MEANINGS, ExitCode
 from seatrial.cli.layout import Help
 
@@ -51,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         end = "" if message.endswith("?") else "."
-        self.exit(ExitCode.USAGE, f"{program.SEATRIAL}: {message}{end}\nSee `{self.prog} --help`.\n")
+        self.exit(ExitCode.USAGE, f"seatrial: {message}{end}\nSee `{self.prog} --help`.\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         # Asked of the parser whose words they are: the one above would point to its own help. An option that is not
@@ -129,8 +128,7 @@ class Parser(argparse.ArgumentParser):
         return super().add_subparsers(**{**more, "title": "commands", "metavar": "COMMAND"})
 
     def _exemplified(self) -> str | None:
-        called = program.PLUGIN if self.prog.startswith(program.PLUGIN) else program.SEATRIAL
-        typed = [f"  {called}{line.removeprefix(program.SEATRIAL)}" for line, _ in self.examples]
+        typed = [f"  {line}" for line, _ in self.examples]
         wide = max((len(line) for line in typed if len(line) <= HEAD_MAX), default=0)
         lines = [
             f"{line:{wide}}  # {text}" if text else line for line, (_, text) in zip(typed, self.examples, strict=True)

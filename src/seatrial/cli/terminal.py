@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
-from seatrial.cli import program
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -79,7 +77,7 @@ def width_of(stream: TextIO) -> int:
     """How wide a page on this stream may be; 0 where it is no terminal, and nothing is wrapped."""
     if not stream.isatty():
         return 0
-    return program.room(stream, size_of(stream).columns - 1)
+    return size_of(stream).columns - 1
 
 
 def wrapped(text: str, width: int, *, first: str = "", then: str = "") -> list[str]:

@@ -31,8 +31,7 @@ LAUNCHER: Final = r"""#!/bin/sh
 # Starts seatrial with a Python of this machine; SEATRIAL_PYTHON names another one. Written by `make krew`.
 home=$(dirname "$(readlink -f "$0")")
 case $(basename "$0") in
-    kubectl_complete-*) entry=complete ;;
-    *) entry=plugin ;;
+    kubectl_complete-*) set -- __complete "$@" ;;
 esac
 for python in ${SEATRIAL_PYTHON:-python3 @PYTHONS@}; do
     tag=$("$python" -I -c 'import sys; print("cp%d%d" % sys.version_info[:2])' 2>/dev/null) || continue
@@ -40,12 +39,12 @@ for python in ${SEATRIAL_PYTHON:-python3 @PYTHONS@}; do
         exec "$python" -I -c '
 import sys
 
-home, tag, entry = sys.argv[1:4]
+home, tag = sys.argv[1:3]
 sys.path[:0] = [f"{home}/lib/{tag}", f"{home}/lib/any"]
-sys.argv[:] = ["kubectl-seatrial", *sys.argv[4:]]
-from seatrial.cli import plugin
+sys.argv[:] = ["kubectl-seatrial", *sys.argv[3:]]
+from seatrial.cli.main import main
 
-sys.exit(getattr(plugin, entry)())' "$home" "$tag" "$entry" "$@"
+sys.exit(main())' "$home" "$tag" "$@"
     fi
 done
 echo "seatrial: no Python is on the PATH that it works with (@NAMES@); SEATRIAL_PYTHON can name one." >&2

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 
-from seatrial.cli import program
 from seatrial.cli.completing import scripts
 from seatrial.cli.exit_codes import ExitCode
 
@@ -21,5 +20,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    program.print_data(scripts.SCRIPTS[args.shell], end="")
+    print(scripts.SCRIPTS[args.shell], end="")
     return ExitCode.OK

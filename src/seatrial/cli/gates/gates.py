@@ -16,7 +16,6 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.gates import attest
-from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.gates.gate import GANG, GateVerdict
 from seatrial.core.model.gates.suite import BUILT_IN, MANY, SUITE
@@ -131,7 +130,7 @@ def _run(args: argparse.Namespace) -> int:
     found = finished(gating.ask_node(cluster_options.cluster_of(args), asked, _tell))
     match args.output:
         case "junit":
-            print_data(reports.as_junit(found), end="")
+            print(reports.as_junit(found), end="")
         case "ctrf":
             formats.print_document(reports.as_ctrf(found), formats.JSON)
         case formats.JSON | formats.YAML:

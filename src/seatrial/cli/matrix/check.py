@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.matrix import posting
-from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
     from seatrial.app.matrix.judging import CheckOptions, CheckReport
@@ -83,7 +82,7 @@ def _print(report: CheckReport, args: argparse.Namespace) -> None:
         case "sarif":
             formats.print_document(paper.as_sarif(report), formats.JSON)
         case "junit":
-            print_data(paper.as_junit(report), end="")
+            print(paper.as_junit(report), end="")
         case _:
             is_coloured = terminal.has_colour(sys.stdout)
             if args.full:

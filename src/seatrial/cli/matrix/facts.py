@@ -23,7 +23,6 @@ from seatrial.app.matrix.knowing import FACTS_BESIDE, usable
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.matrix.ending import ended
-from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
 from seatrial.core.text.names import number_of
 
@@ -285,7 +284,7 @@ def _remove(args: argparse.Namespace) -> int:
 def _schema(_args: argparse.Namespace) -> int:
     from seatrial.adapters.files.facts import schema as facts_schema
 
-    print_data(facts_schema.facts_schema_text(), end="")
+    print(facts_schema.facts_schema_text(), end="")
     return ExitCode.OK
 
 

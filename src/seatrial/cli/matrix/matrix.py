@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_file import Loaded
@@ -143,7 +142,7 @@ def _diff(args: argparse.Namespace) -> int:
 def _schema(_args: argparse.Namespace) -> int:
     from seatrial.adapters.files import matrix_schema
 
-    print_data(matrix_schema.matrix_schema_text(), end="")
+    print(matrix_schema.matrix_schema_text(), end="")
     return ExitCode.OK
 
 

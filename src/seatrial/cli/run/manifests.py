@@ -12,7 +12,6 @@ import argparse
 from seatrial import manifests
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parser import rarely
-from seatrial.cli.program import print_data
 
 EXITS: tuple[ExitCode, ...] = ()
 PARTS = ("crd", "rbac", "pace", "driver-manager", "all")
@@ -147,5 +146,5 @@ def run(args: argparse.Namespace) -> int:
         "driver-manager": [manager],
         "all": [manifests.crd(), rbac],
     }
-    print_data("---\n".join(parts[args.what]), end="")
+    print("---\n".join(parts[args.what]), end="")
     return ExitCode.OK

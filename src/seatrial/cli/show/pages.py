@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.awaiting import finished
-from seatrial.cli import formats, program, terminal
+from seatrial.cli import formats, terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree, watch
 
@@ -121,7 +121,7 @@ class Screen:
 
     def _draw(self, page: Page, place: watch.InPlace) -> None:
         size, ink = terminal.size_of(sys.stdout), watch.ink_of(sys.stdout)
-        width = program.room(sys.stdout, size.columns - 1)
+        width = size.columns - 1
         lines = [tree.cut(line, width, ink) for line in page.lines_in(width)]
         place.draw(tree.fits(lines, max(2, size.lines - 1), ink))
 

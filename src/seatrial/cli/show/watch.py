@@ -16,7 +16,7 @@ from seatrial.app import picture as rollout_picture
 from seatrial.app import waits
 from seatrial.app.awaiting import finished
 from seatrial.app.outcome import done_of, is_over
-from seatrial.cli import formats, program, terminal
+from seatrial.cli import formats, terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import ending, frontier, standing
 from seatrial.cli.show import tree as rollout_tree
@@ -111,7 +111,7 @@ class InPlace:
     def take(self, found: Look) -> None:
         size = terminal.size_of(self._stream)
         ink = ink_of(self._stream)
-        width = program.room(self._stream, size.columns - 1)
+        width = size.columns - 1
         lines = rollout_tree.fits(page_of(found, ink, width), max(2, size.lines - 1), ink)
         self.draw(lines)
 

@@ -26,7 +26,6 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parser import rarely
-from seatrial.cli.program import print_data
 from seatrial.cli.words import span
 from seatrial.core.survey.audit.findings import FindingKind, Weight
 
@@ -146,13 +145,13 @@ def _print(found: Audited, output: str, code: ExitCode) -> None:
         case formats.JSON | formats.YAML:
             formats.print_document(audit_telling.as_data(found, code), output)
         case "markdown":
-            print_data(audit_telling.as_markdown(found))
+            print(audit_telling.as_markdown(found))
         case formats.JUNIT:
-            print_data(audit_reports.as_junit(found), end="")
+            print(audit_reports.as_junit(found), end="")
         case formats.SARIF:
             formats.print_document(audit_reports.as_sarif(found), formats.JSON)
         case "brief":
-            print_data(audit_reports.as_line(found))
+            print(audit_reports.as_line(found))
         case _:
             print(audit_telling.as_table(found, is_wide=output == formats.WIDE))
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
     from seatrial.core.survey.portable.recorded import Recorded
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     with counting() as on_read:
         found = finished(snapshotting.take(cluster_options.cluster_of(args), options, on_read))
     for line in snapshot_file.lines_of(found):
-        print_data(line)
+        print(line)
     return _ended(found)
 
 

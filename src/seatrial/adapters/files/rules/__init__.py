@@ -1,1 +1,1 @@
-"""Rules of the user's own, in CEL: read and told here, worked out in a process of their own, under a budget."""
+"""Rules of the user's own, in CEL: read, kept small, and evaluated in this process."""

@@ -20,8 +20,8 @@ An expression sees
     line(component)    the release line, "24.9" of v24.9.2
 
 What cannot be judged is never a pass: an expression that does not compile, names something that is not there, gives no
-boolean, or takes too long is a finding that fails. A file of rules may come with anybody's pull request: expressions
-are read and worked out in a process of their own (child.py), and it has a budget.
+boolean, or is refused is a finding that fails. A file of rules may come with anybody's pull request: what could take
+long is refused before it is evaluated (evaluation.py), and so is more than RULES_MAX.
 
 Tests: tests/adapters/files/test_cel_rules.py
 """
@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_user_data, spot_of
-from seatrial.adapters.files.rules.asking import Worker
+from seatrial.adapters.files.rules import evaluation
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Entry, Span, component_of
 from seatrial.core.compat.rules import RULES
@@ -47,6 +47,8 @@ RULE: Final = "user-rules"
 
 KEYS: Final = ("id", "when", "expression", "message", "severity", "next_step", "source")
 NEEDED: Final = ("id", "expression", "message")
+RULES_MAX: Final = 100
+"""Of all files together."""
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WHOLE_STACK: Final = re.compile(r"\bstack\b(?!\s*\.\s*[a-z_]+[a-z0-9_]*\b(?!\s*\()|\s*\[\s*[\"'])")
 """The stack, but not one component of it by name."""
@@ -58,8 +60,8 @@ class UserRule:
     """One rule, which compiles."""
 
     id: str
-    when: str
-    expression: str
+    when: evaluation.Program | None = field(repr=False, compare=False)
+    expression: evaluation.Program = field(repr=False, compare=False)
     message: str
     severity: Verdict
     next_step: str
@@ -67,7 +69,6 @@ class UserRule:
     span: Span
     reads: frozenset[Component] | None = None
     """The components it names; None where it looks at the stack as a whole."""
-    worker: Worker = field(repr=False, compare=False)
 
     def judge(self, entry: Entry, on: date) -> tuple[Finding, ...]:
         """Its answer about one entry; where `when` is false there is none."""
@@ -91,9 +92,9 @@ def load_rules(paths: Sequence[str | Path]) -> UserRules:
     """Read and compile the rules of some files."""
     rules: list[UserRule] = []
     findings: list[Finding] = []
-    taken, worker = {rule.id for rule in RULES}, Worker()
+    taken = {rule.id for rule in RULES}
     for path in paths:
-        for found in _load(str(path), taken, worker):
+        for found in _load(str(path), taken, RULES_MAX - len(rules)):
             if isinstance(found, UserRule):
                 rules.append(found)
                 taken.add(found.id)
@@ -102,7 +103,7 @@ def load_rules(paths: Sequence[str | Path]) -> UserRules:
     return UserRules(rules=tuple(rules), findings=tuple(findings))
 
 
-def _load(path: str, taken: set[str], worker: Worker) -> Iterator[UserRule | Finding]:
+def _load(path: str, taken: set[str], rules_max: int) -> Iterator[UserRule | Finding]:
     try:
         node, data = load_user_data(path)
     except FactsFileInvalid as err:
@@ -120,32 +121,45 @@ def _load(path: str, taken: set[str], worker: Worker) -> Iterator[UserRule | Fin
             "A file of rules is a mapping with one key, `rules`, and a list below it.", spot_of(path, node, ())
         )
         return
-    for index, row in enumerate(rows):
-        yield _rule(row, taken, path, node, index, worker)
+    for index, row in enumerate(rows[:rules_max]):
+        yield _rule(row, taken, path, node, index)
+    if len(rows) > rules_max:
+        yield _broken(
+            f"There are more than {RULES_MAX} rules in all files: this one and those after it are not evaluated.",
+            spot_of(path, node, ("rules", rules_max)),
+            "Join rules with &&, or remove some.",
+        )
 
 
-def _rule(row: Any, taken: set[str], path: str, node: Any, index: int, worker: Worker) -> UserRule | Finding:
+def _rule(row: Any, taken: set[str], path: str, node: Any, index: int) -> UserRule | Finding:
     span = spot_of(path, node, ("rules", index))
     problem = _problem(row, taken)
     if problem is not None:
         key, sentence = problem
         return _broken(sentence, spot_of(path, node, ("rules", index, key)))
+    programs: dict[str, evaluation.Program] = {}
     for key in ("when", "expression"):
-        is_read, trouble = worker.ask({"compile": row[key]}) if key in row else (True, "")
-        if not is_read:
-            place = spot_of(path, node, ("rules", index, key))
-            return _broken(f"Rule {row['id']}: {key} is not CEL: {trouble}.", place)
+        if key not in row:
+            continue
+        place = spot_of(path, node, ("rules", index, key))
+        refused = evaluation.too_much(row[key])
+        if refused is not None:
+            why, instead = refused
+            return _broken(f"Rule {row['id']}: {key} {why}, so that no rule can hang a check.", place, instead)
+        try:
+            programs[key] = evaluation.compiled(row[key])
+        except evaluation.Unjudged as err:
+            return _broken(f"Rule {row['id']}: {key} is not CEL: {err}.", place)
     return UserRule(
         id=row["id"],
-        when=row.get("when", ""),
-        expression=row["expression"],
+        when=programs.get("when"),
+        expression=programs["expression"],
         message=row["message"],
         severity=SEVERITIES[row.get("severity", Verdict.FAIL.value)],
         next_step=row.get("next_step", ""),
         source=row.get("source", ""),
         span=span,
         reads=_reads(f"{row.get('when', '')} {row['expression']}"),
-        worker=worker,
     )
 
 
@@ -177,17 +191,17 @@ def _problem(row: Any, taken: set[str]) -> tuple[str, str] | None:
 
 
 def _judge(rule: UserRule, entry: Entry, about: Mapping[str, Any]) -> Iterator[Finding]:
-    holds, trouble = rule.worker.ask({"expression": rule.expression, "when": rule.when, "about": about})
-    if trouble:
-        yield Finding(
-            rule=rule.id,
-            verdict=Verdict.FAIL,
-            message=f"The rule cannot be judged for {entry.key or entry.role.value}: {trouble}.",
-            next_step="Correct the expression; guard what may be absent with `when: has(stack.…)`.",
-            spans=(rule.span, entry.span),
-        )
+    long = evaluation.too_long(about)
+    if long:
+        yield _unjudged(rule, entry, long, "Shorten it in the matrix.")
         return
-    if holds is None:
+    try:
+        if rule.when is not None and not evaluation.holds(rule.when, about):
+            return
+        holds = evaluation.holds(rule.expression, about)
+    except evaluation.Unjudged as err:
+        next_step = "Correct the expression; guard what may be absent with `when: has(stack.…)`."
+        yield _unjudged(rule, entry, str(err), next_step)
         return
     verdict = Verdict.OK if holds else rule.severity
     yield Finding(
@@ -197,6 +211,16 @@ def _judge(rule: UserRule, entry: Entry, about: Mapping[str, Any]) -> Iterator[F
         next_step="" if holds else rule.next_step,
         spans=() if holds else (entry.span, rule.span),
         sources=(rule.source or f"{rule.span.file}:{rule.span.line}",),
+    )
+
+
+def _unjudged(rule: UserRule, entry: Entry, why: str, next_step: str) -> Finding:
+    return Finding(
+        rule=rule.id,
+        verdict=Verdict.FAIL,
+        message=f"The rule cannot be judged for {entry.key or entry.role.value}: {why}.",
+        next_step=next_step,
+        spans=(rule.span, entry.span),
     )
 
 
@@ -221,7 +245,5 @@ def _about(entry: Entry, on: date) -> dict[str, Any]:
     }
 
 
-def _broken(message: str, span: Span) -> Finding:
-    return Finding(
-        rule=RULE, verdict=Verdict.FAIL, message=message, next_step="Correct the file of rules.", spans=(span,)
-    )
+def _broken(message: str, span: Span, next_step: str = "Correct the file of rules.") -> Finding:
+    return Finding(rule=RULE, verdict=Verdict.FAIL, message=message, next_step=next_step, spans=(span,))
