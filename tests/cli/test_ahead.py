@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from seatrial.cli.show.ahead import ahead, left, plain
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.model.campaign import Bake, Point, RolloutPhase
@@ -21,11 +19,13 @@ def said(
     record: dict[str, Any] | None = None,
     to_go_back: tuple[str, ...] = (),
     entry: str = "",
+    failed: tuple[str, ...] = (),
     **asks: Any,
 ) -> str:
     campaign = a_campaign(**(ASKS | asks))
     written = a_campaign_record(phase, **(record or {}))
-    return ahead("spring", campaign, written, canaries=("gpu-03",), waves=WAVES, to_go_back=to_go_back, entry=entry)
+    who = {"canaries": ("gpu-03",), "to_go_back": to_go_back, "failed": failed}
+    return ahead("spring", campaign, written, waves=WAVES, entry=entry, **who)
 
 
 def test_before_the_beginning_everything_is_ahead_and_each_yes_has_its_command() -> None:
@@ -66,9 +66,18 @@ def test_on_the_way_back_those_that_are_not_back_are_ahead() -> None:
     assert said(RolloutPhase.REVERTING, to_go_back=("gpu-01", "gpu-02")) == "2 nodes still to go back (gpu-01, gpu-02)."
 
 
-@pytest.mark.parametrize("phase", [RolloutPhase.PROMOTING, RolloutPhase.DONE])
-def test_at_the_end_nothing_is_ahead(phase: RolloutPhase) -> None:
-    assert said(phase) == ""
+def test_failed_nodes_keep_the_promotion_until_they_work_or_a_person_accepts_them() -> None:
+    accepting = "or somebody accepts that (`seatrial rollout promote spring`)."
+    told = said(RolloutPhase.WAVING, record={"wave": 1}, failed=("gpu-01",))
+    assert told == f"1 more wave (8 nodes), then the promotion, once gpu-01 works or is left out, {accepting}"
+    both = said(RolloutPhase.PROMOTING, manual=(), failed=("gpu-01", "gpu-02"))
+    assert both == f"the promotion, once gpu-01, gpu-02 work or are left out, {accepting}"
+    assert said(RolloutPhase.PROMOTING, failed=("gpu-01",), approved=(Point.PROMOTION,)) == "the promotion."
+
+
+def test_at_the_end_nothing_is_ahead() -> None:
+    assert said(RolloutPhase.PROMOTING, manual=()) == "the promotion."
+    assert said(RolloutPhase.DONE) == ""
 
 
 def test_after_an_undo_a_person_reads_how_to_try_again() -> None:

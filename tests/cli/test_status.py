@@ -140,6 +140,13 @@ def test_no_sentence_is_printed_twice(show: Show) -> None:
     assert len(long) == len(set(long))
 
 
+def test_nodes_that_are_done_and_take_no_work_are_named_beside_the_count(show: Show) -> None:
+    closed = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, is_cordoned=True)
+    down = builders.a_well_node("n2", NodePhase.UPGRADE_DONE, is_ready=False)
+    text = show(a_look(builders.a_snapshot(closed, down)))[1]
+    assert "          done, but NotReady: n2\n          done, but cordoned by a person: n1\n" in text
+
+
 def test_a_node_that_is_done_and_lost_a_gpu_is_named_beside_the_count(show: Show) -> None:
     lost = builders.a_well_node(
         "n1",

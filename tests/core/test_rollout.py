@@ -1186,6 +1186,13 @@ def test_a_node_waits_for_its_turn_and_says_so_whether_or_not_its_daemon_set_has
     assert told(at(RolloutPhase.DONE, canary(), an_old_node("n3"), record=BAKING)) == {}
 
 
+@pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.PAUSED, RolloutPhase.PROMOTING])
+def test_a_node_with_a_skip_label_of_a_person_does_not_wait_for_its_turn(phase: RolloutPhase) -> None:
+    skip = an_old_node("n2", NodePhase.UPGRADE_REQUIRED, is_skipped=True)
+    record = BAKING | ({"paused_in": RolloutPhase.BAKING} if phase is RolloutPhase.PAUSED else {})
+    assert told(at(phase, canary(), skip, record=record)) == {"n2": HoldCode.SKIPPED}
+
+
 def test_before_the_canary_is_approved_every_node_says_what_it_waits_for() -> None:
     decision = decide(proposed(), careful(manual=(Point.CANARY,)), NOW)
     assert {held.subject for held in decision.holds if held.code is HoldCode.NOT_ITS_TURN} == {"n1", "n2"}

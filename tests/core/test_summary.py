@@ -63,6 +63,20 @@ def test_the_words_are_those_of_the_first_by_name_whatever_the_order() -> None:
     assert waiting_of(reversed(holds)) == (told,)
 
 
+def test_nodes_that_failed_for_different_reasons_are_not_explained_by_the_words_of_the_first() -> None:
+    crash, late = {"why": "driver-crash-loop", "diagnosis": ""}, {"why": "validation-timeout", "lack": "offer-reduced"}
+    more = {"more": "nvidia.com/gpu 7 of 8"}
+    holds = [
+        hold("n1", HoldCode.FAILED, crash | {"label": "x"}),
+        hold("n2", HoldCode.FAILED, late | more | {"label": "x"}),
+        hold("n3", HoldCode.FAILED, crash | {"label": "x"}),
+    ]
+    assert [(each.code, each.nodes, each.count) for each in waiting_of(holds)] == [
+        ("failed", ("n1", "n3"), 2),
+        ("failed", ("n2",), 1),
+    ]
+
+
 def test_waits_of_a_moment_are_told_to_nobody() -> None:
     assert waiting_of(hold("n1", code, limit=1) for code in summary.MOMENTS) == ()
 

@@ -31,7 +31,7 @@ from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
 from seatrial.sim.forecast.durations import Behaviours, Constant
 from seatrial.sim.forecast.engine import Run, forecast
-from seatrial.sim.forecast.inventory import Inventory, invented
+from seatrial.sim.forecast.inventory import Inventory, NothingToForecast, invented
 from seatrial.sim.forecast.model import Model
 from seatrial.sim.forecast.schedule import Part, bake_seconds, not_included, schedule_of
 from seatrial.sim.forecast.sweep import Setting, sample_of, sweep
@@ -284,3 +284,19 @@ def played(count: int, intent: Intent) -> CampaignRecord:
 class _NoJournal:
     def append(self, at: float, kind: str, fields: object) -> None:
         """Forget it."""
+
+
+@pytest.mark.parametrize(
+    ("phase", "why"),
+    [
+        (RolloutPhase.PROMOTING, "spring is past its waves, and no node is left to upgrade."),
+        (RolloutPhase.REVERTING, "spring is being undone, and a forecast is about the way forward."),
+    ],
+)
+def test_where_no_node_is_left_to_upgrade_there_is_nothing_to_forecast(phase: RolloutPhase, why: str) -> None:
+    inventory = replace(
+        invented(4, gpus_per_node=8, pods_per_node=0, target=TARGET), campaign=CampaignRecord(phase=phase)
+    )
+    with pytest.raises(NothingToForecast) as caught:
+        schedule_of(inventory, an_intent(a_campaign()))
+    assert str(caught.value) == f"{why} `seatrial why spring` has the rest."

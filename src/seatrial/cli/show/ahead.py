@@ -46,7 +46,8 @@ def ahead(
             f"{_many(len(to_go_back), 'node')} still to go back ({a_few(to_go_back, NAMED_MAX)})." if to_go_back else ""
         )
     parts = [*_rest_of(phase, record, waves)]
-    for later in WAY_FORWARD[WAY_FORWARD.index(phase) + 1 : -1]:
+    coming = WAY_FORWARD[WAY_FORWARD.index(phase) + (phase is not RolloutPhase.PROMOTING) : -1]
+    for later in coming:
         told = _opened(later, campaign, record, canaries, waves)
         point = ASKED_BEFORE.get(later)
         if failed and later is RolloutPhase.PROMOTING and not campaign.accepts_failures:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.core.holds import HoldCode
+from seatrial.core.node.readiness import lacks_since
 from seatrial.core.text.moments import moment
 
 if TYPE_CHECKING:
@@ -92,10 +94,12 @@ def holds_of(found: Look) -> dict[str, Told]:
 
 
 def trouble_of(node: NodeSeen) -> str:
-    """What is wrong with a node that no rollout waits for: it takes no work, or may not."""
+    """What is wrong with a node that no rollout waits for: it takes no work, or offers less than before."""
     if not node.facts.is_ready and not node.facts.unreadable:
         return "node-not-ready"
-    return "foreign-cordon" if cordoned_by(node) == BY_ANOTHER else ""
+    if cordoned_by(node) == BY_ANOTHER:
+        return "foreign-cordon"
+    return next((lack.code.value for lack in lacks_since(node) if lack.code is HoldCode.OFFER_REDUCED), "")
 
 
 BY_ANOTHER: Final = "somebody else"

@@ -497,7 +497,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Revert them yourself in the repository; it continues once the old version is there again.",
     ),
     HoldCode.NODES_GOING_BACK: says(
-        "waiting for nodes to return to the driver they ran before: {nodes}",
+        "still on the way back to the driver from before: {nodes}",
         "See `seatrial why NODE` if it takes longer than usual. If a node cannot come back (it died, or its driver "
         "will not start), `seatrial node skip NODE` takes it out; the rollout then ends without it, and says so.",
     ),
