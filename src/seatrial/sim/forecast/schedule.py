@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from shlex import quote
 from typing import Final, NamedTuple
 
 from seatrial.core.campaign import baking, canary, comparing
@@ -100,7 +101,9 @@ def schedule_of(inventory: Inventory, intent: Intent) -> Schedule | None:
     found = inventory.campaign
     phase = (found.paused_in or found.phase) if found is not None else None
     if phase in TOO_LATE:
-        raise NothingToForecast(f"{intent.rollout} is {TOO_LATE[phase]} `seatrial why {intent.rollout}` has the rest.")
+        raise NothingToForecast(
+            f"{intent.rollout} is {TOO_LATE[phase]} `seatrial why {quote(intent.rollout)}` has the rest."
+        )
     is_begun = found is not None and (found.paused_in or found.phase) in GOING_ON
     record = found if found is not None and is_begun else CampaignRecord()
     canaries = record.canaries or canary.choose(inventory.nodes, intent.campaign.canary)

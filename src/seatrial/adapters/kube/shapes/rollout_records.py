@@ -104,7 +104,7 @@ def status_schema() -> forms.Schema:
         "description": "What was written down of the campaign; changed by compare-and-set only.",
         "properties": {"schema": SCHEMA_NUMBER, **campaign["properties"]},
     }
-    # kstatus, by which Flux waits, takes an object without a status for ready.
+    # kstatus takes an object without a status for ready.
     return {"type": "object", "default": {"observedGeneration": -1}, **OPEN, "properties": {**SHOWN, **fields}}
 
 
