@@ -240,6 +240,12 @@ def test_a_failed_node_is_retried_by_its_label() -> None:
     )
 
 
+def test_a_node_that_a_person_left_out_is_not_tried_again_before_it_is_let_in() -> None:
+    failed = builders.a_node(phase=NodePhase.UPGRADE_FAILED, is_skipped=True)
+    with pytest.raises(node.NodeRefused, match=r"no upgrade of it starts\. First: `seatrial node unskip n1`"):
+        change(failed, "retry")
+
+
 def test_a_loss_is_accepted_with_the_retry() -> None:
     failed = builders.a_node(phase=NodePhase.UPGRADE_FAILED)
     assert change(failed, "retry", accept_loss=True).annotations == {keys.ACCEPT_LOSS_ANNOTATION: "true"}

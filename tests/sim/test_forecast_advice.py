@@ -157,6 +157,13 @@ def test_where_nobody_can_be_moved_there_is_nothing_to_do() -> None:
             "Uncordon them, make c Ready, take them out of the rollout by its nodeSelector, or allow maxUnavailable 4",
         ),
         (
+            BLOCKED,
+            replace(WELL, cordoned=("a",), failed=("b",)),
+            "",
+            "a is cordoned by somebody else and b is cordoned after it failed, and that uses up maxUnavailable",
+            "Uncordon a, fix b, take them out of the rollout by its nodeSelector, or allow maxUnavailable 3",
+        ),
+        (
             BLOCKED._replace(scope="NVIDIADriver a100"),
             replace(WELL, cordoned=("a",)),
             "driver-crash-loop",

@@ -188,6 +188,7 @@ def _walk(annotation: Any, found: dict[str, dict[str, str]]) -> None:
 def _text(annotation: Any, each: Field[Any]) -> str:
     is_plain = isinstance(annotation, type) and not typing.get_args(annotation)
     text = annotation.__name__ if is_plain else re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation))
+    text = re.sub(r"Optional\[(\w+)\]", r"\1 | None", text)  # of an alias, which one release of Python shows so
     default = each.default_factory() if each.default_factory is not MISSING else each.default
     if default is MISSING:
         return text

@@ -350,6 +350,7 @@ def _outset(model: Model) -> Outset:
         moving_count=model.moving_count,
         cordoned=model.cordoned(),
         not_ready=model.not_ready(),
+        failed=model.failed(),
         left_out=tuple(model.left_out().items()),
         failed_max=model.intent.failed_max,
         is_under_way=model.schedule is not None and model.schedule.record.is_under_way,

@@ -37,6 +37,11 @@ def test_one_that_has_ended_is_neither_paused_nor_resumed() -> None:
         wishing.resume(a_rollout(phase="Reverted", paused=True))
 
 
+def test_a_rollout_that_is_being_undone_has_nothing_to_approve() -> None:
+    with pytest.raises(RolloutRefused, match="is being undone; there is nothing to approve"):
+        wishing.approve(a_rollout(phase="Reverting", canary={}), "waves")
+
+
 def test_resuming_says_where_it_goes_on() -> None:
     paused = a_rollout(phase="Paused", paused=True)
     paused.raw["status"]["campaign"]["pausedIn"] = "Baking"

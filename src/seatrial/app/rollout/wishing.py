@@ -69,6 +69,8 @@ def approve(rollout: Rollout, point: str) -> Wish:
     approved: list[str] = list(approvals.get("approved") or ())
     if rollout.is_ended:
         raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to approve.")
+    if rollout.phase == "Reverting":
+        raise RolloutRefused(f"{rollout.name} is being undone; there is nothing to approve.")
     if point in approved:
         return Wish(said=f"{rollout.name}: {point} is already approved.")
     waits = {each.get("code") for each in rollout.status.get("waits") or ()}

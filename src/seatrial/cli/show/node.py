@@ -274,7 +274,13 @@ def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     from seatrial.adapters.kube.shapes import keys
     from seatrial.core.model.campaign import Mode
     from seatrial.core.model.seen.nodes import NodePhase
+    from seatrial.core.node.progress import is_left_out
 
+    if is_left_out(node.facts) and not _has_begun(node):
+        raise NodeRefused(
+            f"{node.name} is left out by {keys.SKIP_LABEL}=true, and no upgrade of it starts. "
+            f"First: `seatrial node unskip {quote(node.name)}`."
+        )
     required, failed = NodePhase.UPGRADE_REQUIRED.value, NodePhase.UPGRADE_FAILED
     accepted: dict[str, str | None] = {keys.ACCEPT_LOSS_ANNOTATION: "true"} if args.accept_loss else {}
     if found.operator.mode is Mode.DELEGATED:

@@ -100,6 +100,14 @@ class Model:
         """Who is not Ready, and counts towards maxUnavailable in the same way."""
         return tuple(each.name for each in self.members if self._is_gone(each) and not self._facts(each).is_cordoned)
 
+    def failed(self) -> tuple[str, ...]:
+        """Nodes that have failed and stay cordoned: each counts towards maxUnavailable too."""
+        return tuple(
+            each.name
+            for each in self.members
+            if self._facts(each).is_unavailable and capacity.has_failed(self.inventory.nodes[each.name].record)
+        )
+
     def _is_gone(self, member: Member) -> bool:
         record = self.inventory.nodes[member.name].record
         is_ours = member.start.standing.is_held or (record is not None and record.is_cordon_ours)

@@ -24,6 +24,8 @@ class Outset:
     cordoned: tuple[str, ...] = ()
     """By others."""
     not_ready: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    """They stay cordoned until they work."""
     left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Who cannot be moved, by the code of the hold."""
     failed_max: int = 1
@@ -32,7 +34,7 @@ class Outset:
 
     @property
     def gone_count(self) -> int:
-        return len(self.cordoned) + len(self.not_ready)
+        return len({*self.cordoned, *self.not_ready, *self.failed})
 
 
 def why(stop: Why, outset: Outset, failure: str = "") -> str:
@@ -73,7 +75,9 @@ def what_next(stop: Why, outset: Outset, failure: str = "") -> str:
         case HoldCode.UNAVAILABLE_LIMIT if outset.gone_count:
             cures = [f"uncordon {_it(outset.cordoned)}"] if outset.cordoned else []
             cures += [f"make {_it(outset.not_ready)} Ready"] if outset.not_ready else []
-            cures.append(f"take {_it((*outset.cordoned, *outset.not_ready))} out of the rollout by its nodeSelector")
+            cures += [f"fix {_it(outset.failed)}"] if outset.failed else []
+            gone = tuple(dict.fromkeys((*outset.cordoned, *outset.not_ready, *outset.failed)))
+            cures.append(f"take {_it(gone)} out of the rollout by its nodeSelector")
             # Nodes that fail use the limit up as well, and how many will is not known.
             least = "raise maxUnavailable" if failure else f"allow maxUnavailable {outset.gone_count + 1} or more"
             cures.append("raise that limit" if stop.scope else least)
@@ -105,6 +109,11 @@ def why_nothing_moves(outset: Outset) -> str:
 def _gone(outset: Outset) -> str:
     parts = [_are(outset.cordoned, "cordoned by somebody else")] if outset.cordoned else []
     parts += [_are(outset.not_ready, "not Ready")] if outset.not_ready else []
+    parts += (
+        [_are(outset.failed, "cordoned after it failed" if len(outset.failed) == 1 else "cordoned after they failed")]
+        if outset.failed
+        else []
+    )
     return " and ".join(parts)
 
 

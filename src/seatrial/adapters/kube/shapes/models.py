@@ -1,8 +1,9 @@
 """The fields of objects that we read, and no others: what is not named here is dropped while decoding.
 
-Here are what all objects share and our own resource, the GPURollout. Kubernetes' own kinds are in kinds.py, the GPU
-Operator's resources in operator_models.py, what only a campaign deals with in campaign_models.py, what its bake has
-shown in proof_models.py. Structs for decoding only; what is kept in memory are the slim items of reading/.
+Here are what all objects share and the spec of our own resource, the GPURollout; its status is declared by the records
+that are kept in it (forms.py). Kubernetes' own kinds are in kinds.py, the GPU Operator's in operator_models.py, those of
+campaigns in campaign_models.py. Structs for decoding only; what is kept in memory are the slim items of
+reading/.
 Tests: tests/adapters/kube/test_models.py
 """
 
