@@ -82,7 +82,7 @@ def test_a_package_keeps_its_logic_in_files_with_names() -> None:
 
 
 LINES_MAX: Final = {
-    "src/seatrial/adapters": 27_277,
+    "src/seatrial/adapters": 27_276,
     "src/seatrial/app": 7_988,
     "src/seatrial/cli": 13_497,
     "src/seatrial/controller": 2_808,

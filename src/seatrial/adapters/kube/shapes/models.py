@@ -1,9 +1,8 @@
 """The fields of objects that we read, and no others: what is not named here is dropped while decoding.
 
 Here are what all objects share and the spec of our own resource, the GPURollout; its status is declared by the records
-that are kept in it (forms.py). Kubernetes' own kinds are in kinds.py, the GPU Operator's in operator_models.py, those of
-campaigns in campaign_models.py. Structs for decoding only; what is kept in memory are the slim items of
-reading/.
+in it (forms.py). Kubernetes' own kinds are in kinds.py, the GPU Operator's in operator_models.py, those of campaigns in
+campaign_models.py. Structs for decoding only; what is kept in memory are the slim items of reading/.
 Tests: tests/adapters/kube/test_models.py
 """
 
