@@ -50,9 +50,11 @@ def ahead(
     for later in coming:
         told = _opened(later, campaign, record, canaries, waves)
         point = ASKED_BEFORE.get(later)
+        is_asked = point in campaign.manual and point not in campaign.approved
         if failed and later is RolloutPhase.PROMOTING and not campaign.accepts_failures:
-            told += f", once {_fixed(failed)}, or somebody accepts that (`seatrial rollout promote {quote(name)}`)"
-        elif point in campaign.manual and point not in campaign.approved:
+            also, them = " and somebody says yes" if is_asked else "", "it" if len(failed) == 1 else "them"
+            told += f", once {_fixed(failed)}{also} (`seatrial rollout promote {quote(name)}` promotes without {them})"
+        elif is_asked and point is not None:
             told += f", once somebody says yes (`seatrial rollout approve {quote(name)} {point.value}`)"
         parts.append(told)
     if not parts:

@@ -134,10 +134,17 @@ def _stopping(tried: Sequence[Result], results: Sequence[Result], buffer: float,
     cures = [stopping.what_next(stop, outset, best.failure) for stop, _ in best.stops()]
     return Advice(
         kind=Kind.WAIT,
-        head="It will not end as it is" if outset.is_under_way else "Do not start yet",
+        head=_head(results, buffer, outset),
         figures=f"{which} {often}.",
         besides=" ".join(dict.fromkeys((*causes, *cures, *_with_more(results, buffer)))),
     )
+
+
+def _head(results: Sequence[Result], buffer: float, outset: Outset) -> str:
+    """What to do where no setting within the buffer ends; a rollout that has begun cannot be told to wait."""
+    if not outset.is_under_way:
+        return "Do not start yet"
+    return f"It takes more than {buffer:.0%}" if _beyond(results, buffer) else "It will not end as it is"
 
 
 def _beyond(results: Sequence[Result], buffer: float) -> list[Result]:
