@@ -37,6 +37,8 @@ class Tree:
     marks: tuple[tuple[str, Instant], ...] = ()
     notes: tuple[tuple[str, str], ...] = field(default=(), metadata=kept(pair=("by", "text")))
     owners: tuple[tuple[str, Leaf], ...] = field(default=(), metadata=kept(pair=("owner", "")))
+    age: int = field(default=0, metadata=kept(is_always_written=True))
+    kind: str = field(default="tree", metadata=kept(is_required=True))
     rings: tuple[int, ...] = field(default=(1, 2), metadata=kept(count=2))
     words: str = field(default="", metadata=kept(is_long=True))
     seen_at: Instant = field(default=0.0, metadata=kept(is_informative=True))
@@ -69,6 +71,8 @@ WRITTEN = {
     "marks": {"cut": "1970-01-01T00:01:00.000Z"},
     "notes": [{"by": "gpu-01", "text": "it grows"}],
     "owners": [{"owner": "gpu-02", "name": "d"}],
+    "age": 0,
+    "kind": "tree",
     "rings": [4, 5],
     "words": "one\ntwo",
     "seenAt": "1970-01-01T00:02:00.000Z",
@@ -81,33 +85,36 @@ def test_a_value_is_written_by_its_names_outside_and_read_again() -> None:
 
 
 def test_a_field_with_its_default_is_left_out_and_what_is_left_out_has_its_default() -> None:
-    assert forms.write(Tree(name="elm")) == {"name": "elm"}
-    assert forms.read(Tree, {"name": "elm", "height": None}, "tree") == Tree(name="elm")
+    assert forms.write(Tree(name="elm")) == {"name": "elm", "age": 0, "kind": "tree"}
+    assert forms.read(Tree, {"name": "elm", "kind": "tree", "height": None}, "tree") == Tree(name="elm")
 
 
 def test_a_field_that_something_else_says_is_given_to_the_reader() -> None:
-    assert forms.read(Tree, {"name": "elm", "grower": "wind"}, "tree", grower="bird") == Tree(name="elm", grower="bird")
+    assert forms.read(Tree, {"name": "elm", "kind": "tree", "grower": "wind"}, "tree", grower="bird") == Tree(
+        name="elm", grower="bird"
+    )
 
 
 def test_a_whole_number_is_read_where_a_number_belongs() -> None:
-    assert type(forms.read(Tree, {"name": "elm", "height": 2}, "tree").height) is float
+    assert type(forms.read(Tree, {"name": "elm", "kind": "tree", "height": 2}, "tree").height) is float
 
 
 def test_text_is_cleaned_when_it_is_read() -> None:
-    read = forms.read(Tree, {"name": "e\x1b[31mlm\nx", "words": "a\x00\nb"}, "tree")
+    read = forms.read(Tree, {"name": "e\x1b[31mlm\nx", "kind": "tree", "words": "a\x00\nb"}, "tree")
     assert (read.name, read.words) == ("elm x", "a\N{REPLACEMENT CHARACTER}\nb")
 
 
 def test_what_a_later_release_added_is_passed_over_and_is_not_ours() -> None:
-    later = {"name": "elm", "moon": 1, "best": {"name": "a", "moon": 2}}
+    later = {"name": "elm", "kind": "tree", "moon": 1, "best": {"name": "a", "moon": 2}}
     assert forms.read(Tree, later, "tree") == Tree(name="elm", best=Leaf(name="a"))
-    assert forms.known(Tree, later) == {"name": "elm", "best": {"name": "a"}}
+    assert forms.known(Tree, later) == {"name": "elm", "kind": "tree", "best": {"name": "a"}}
 
 
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
         ({}, "tree: name is missing"),
+        ({"kind": None}, "tree: kind is missing"),
         ({"name": 3}, "tree.name: expected string, found 3"),
         ({"leaves": True}, "tree.leaves: expected integer, found True"),
         ({"leaves": 1.5}, "tree.leaves: expected integer, found 1.5"),
@@ -128,12 +135,12 @@ def test_what_a_later_release_added_is_passed_over_and_is_not_ours() -> None:
 )
 def test_what_cannot_be_read_says_where_and_what_belongs_there(said: dict[str, Any], sentence: str) -> None:
     with pytest.raises(forms.Unreadable) as caught:
-        forms.read(Tree, {"name": "elm", **said} if said else {}, "tree")
+        forms.read(Tree, {"name": "elm", "kind": "tree", **said} if said else {}, "tree")
     assert str(caught.value) == sentence
 
 
 def test_what_nothing_is_decided_by_has_its_default_where_it_cannot_be_read() -> None:
-    assert forms.read(Tree, {"name": "elm", "seenAt": "soon"}, "tree") == Tree(name="elm")
+    assert forms.read(Tree, {"name": "elm", "kind": "tree", "seenAt": "soon"}, "tree") == Tree(name="elm")
 
 
 def test_the_definition_of_the_resource_has_each_field_by_its_type() -> None:
@@ -145,7 +152,7 @@ def test_the_definition_of_the_resource_has_each_field_by_its_type() -> None:
     time = {"type": "string", "format": "date-time"}
     assert forms.record_of(Tree).schema() == {
         "type": "object",
-        "required": ["name"],
+        "required": ["name", "kind"],
         "properties": {
             "name": {"type": "string", "description": "What it is called."},
             "plantedAt": time,
@@ -171,6 +178,8 @@ def test_the_definition_of_the_resource_has_each_field_by_its_type() -> None:
                     "properties": {"owner": {"type": "string"}, **leaf["properties"]},
                 },
             },
+            "age": {"type": "integer"},
+            "kind": {"type": "string"},
             "rings": {"type": "array", "items": {"type": "integer"}},
             "words": {"type": "string"},
             "seenAt": time,

@@ -271,7 +271,13 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             ],
             "summarisedAt": AT_TEXT,
             "lostGpuSeconds": 28800.125,
-            "cost": {"idleGpuSeconds": 1.5, "reloadGpuSeconds": 2.5, "evictions": 3},
+            "cost": {
+                "idleGpuSeconds": 1.5,
+                "thrownGpuSeconds": 0.0,
+                "reloadGpuSeconds": 2.5,
+                "evictions": 3,
+                "evictingGpuSeconds": 0.0,
+            },
             "attentiveSince": AT_TEXT,
             "observedGeneration": 3,
             "turnedDown": [
@@ -331,6 +337,7 @@ def test_a_campaign_is_written_without_what_it_does_not_say() -> None:
         "schema": 1,
         "phase": "Proposed",
         "enteredAt": AT_TEXT,
+        "bakedSeconds": 0.0,
         "history": [{"phase": "Proposed", "at": AT_TEXT}],
     }
     assert "wave" not in status
@@ -464,7 +471,7 @@ def test_a_campaign_that_cannot_be_read_is_told_where(campaign: dict[str, Any], 
 
 def test_a_campaign_from_before_there_was_a_schema_is_read_and_gets_its_number() -> None:
     record = rollout_records.read_rollout(a_rollout(status={"campaign": {"phase": "Baking"}}))
-    assert status_of(record)["campaign"] == {"schema": 1, "phase": "Baking"}
+    assert status_of(record)["campaign"] == {"schema": 1, "phase": "Baking", "bakedSeconds": 0.0}
 
 
 def test_what_a_later_release_wrote_into_the_status_survives_a_write_and_what_is_ours_does_not_linger() -> None:
@@ -487,7 +494,7 @@ def test_what_a_later_release_wrote_into_the_status_survives_a_write_and_what_is
         "Canary",
         False,
     )
-    assert status["campaign"] == {"schema": 1, "phase": "Canary", "moon": {"is": "full"}}
+    assert status["campaign"] == {"schema": 1, "phase": "Canary", "bakedSeconds": 0.0, "moon": {"is": "full"}}
 
 
 # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────

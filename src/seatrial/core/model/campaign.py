@@ -301,7 +301,7 @@ class Watched:
 class CampaignRecord:
     """What we wrote down of a campaign, in the status of its GPURollout."""
 
-    phase: RolloutPhase = field(default=RolloutPhase.PROPOSED, metadata=kept(is_always_written=True))
+    phase: RolloutPhase = field(default=RolloutPhase.PROPOSED, metadata=kept(is_required=True))
     entered_at: Instant = 0.0
     paused_in: RolloutPhase | None = field(default=None, metadata=kept("The phase that continues after the pause."))
     mode: Mode | None = None
@@ -354,7 +354,9 @@ class CampaignRecord:
     gates: tuple[GateResult, ...] = field(default=(), metadata=kept("The last verdict of each gate on each canary."))
     round: int = field(default=0, metadata=kept("How often the gates have been asked."))
     round_at: Instant = 0.0
-    baked_seconds: float = field(default=0.0, metadata=kept("Evidence: how long the canary has been seen healthy."))
+    baked_seconds: float = field(
+        default=0.0, metadata=kept("Evidence: how long the canary has been seen healthy.", is_always_written=True)
+    )
     baked_until: Instant = 0.0
     exposed: Exposed | None = field(
         default=None,

@@ -38,6 +38,8 @@ class Outside:
     """How long its text may be; 0 for as long as any line."""
     is_long: bool = False
     """Whether its text may have several lines."""
+    is_required: bool = False
+    """Whether it is always written, and has to be there when it is read; so is each field that has no default."""
     is_always_written: bool = False
     """Whether it is written where it has its default, too."""
     is_informative: bool = False

@@ -267,12 +267,9 @@ class Part:
     says: str
     form: Form
     default: Any = dataclasses.MISSING
+    is_required: bool = False
     is_always_written: bool = False
     is_informative: bool = False
-
-    @property
-    def is_required(self) -> bool:
-        return self.default is dataclasses.MISSING or self.is_always_written
 
 
 class Record(Form):
@@ -282,7 +279,7 @@ class Record(Form):
         super().__init__("object", dict)
         self._kind = kind
         self.parts = {each.outside: each for each in _parts_of(kind)}
-        self._required = [each for each in self.parts.values() if each.default is dataclasses.MISSING]
+        self._required = [each for each in self.parts.values() if each.is_required]
 
     def read(self, data: Any) -> Any:
         return self.made(data, {})
@@ -308,7 +305,8 @@ class Record(Form):
         found = {}
         for part in self.parts.values():
             said = getattr(value, part.name)
-            if part.is_always_written or not (said is None or said == part.default):
+            is_kept = part.is_required or part.is_always_written
+            if is_kept or not (said is None or said == part.default):
                 found[part.outside] = part.form.write(said)
         return found
 
@@ -350,9 +348,14 @@ def _parts_of(kind: type) -> typing.Iterator[Part]:
                 says=how.says,
                 form=_form(hints[each.name], how),
                 default=each.default_factory() if callable(each.default_factory) else each.default,
+                is_required=how.is_required or (_has_no_default(each)),
                 is_always_written=how.is_always_written,
                 is_informative=how.is_informative,
             )
+
+
+def _has_no_default(each: dataclasses.Field[Any]) -> bool:
+    return each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
 
 
 def _form(annotation: Any, how: Outside) -> Form:
@@ -393,7 +396,7 @@ def _inside(step: str, form: Form, data: Any) -> Any:
 
 
 def _required(data: dict[str, Any], name: str) -> Any:
-    if name not in data:
+    if data.get(name) is None:
         raise Unreadable(f"{name} is missing")
     return data[name]
 

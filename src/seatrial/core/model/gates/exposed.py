@@ -28,12 +28,10 @@ class Exposure:
     """What was seen of one node so far."""
 
     node: str
-    watched_seconds: float = field(
-        default=0.0, metadata=kept("Time with data of all of its GPUs.", is_always_written=True)
-    )
-    watched_gpu_hours: float = field(default=0.0, metadata=kept(is_always_written=True))
+    watched_seconds: float = field(default=0.0, metadata=kept("Time with data of all of its GPUs.", is_required=True))
+    watched_gpu_hours: float = field(default=0.0, metadata=kept(is_required=True))
     loaded_gpu_hours: float = field(
-        default=0.0, metadata=kept("Of these, with a GPU at work and users' pods on the node.", is_always_written=True)
+        default=0.0, metadata=kept("Of these, with a GPU at work and users' pods on the node.", is_required=True)
     )
     soaked_gpu_hours: float = field(
         default=0.0, metadata=kept("Of those, with the pods of gates alone: such as a soak.")
@@ -50,17 +48,17 @@ class Rare:
     """One kind of event over everything that was upgraded so far, and over the controls."""
 
     name: str
-    events: int = field(default=0, metadata=kept(is_always_written=True))
-    watched_hours: float = field(default=0.0, metadata=kept("GPU-hours with data.", is_always_written=True))
-    loaded_hours: float = field(default=0.0, metadata=kept(is_always_written=True))
-    control_events: int = field(default=0, metadata=kept(is_always_written=True))
-    control_hours: float = field(default=0.0, metadata=kept(is_always_written=True))
+    events: int = field(default=0, metadata=kept(is_required=True))
+    watched_hours: float = field(default=0.0, metadata=kept("GPU-hours with data.", is_required=True))
+    loaded_hours: float = field(default=0.0, metadata=kept(is_required=True))
+    control_events: int = field(default=0, metadata=kept(is_required=True))
+    control_hours: float = field(default=0.0, metadata=kept(is_required=True))
     log_ratios: tuple[float, ...] = field(
         default=(0.0,) * len(RATIOS),
         metadata=kept(
             "Evidence that the canaries have more of these events than the controls: "
             f"{', '.join(f'{each:g}' for each in RATIOS)} times as many.",
-            is_always_written=True,
+            is_required=True,
             count=len(RATIOS),
         ),
     )
@@ -109,11 +107,14 @@ class Exposed:
     rare: tuple[Rare, ...] = field(
         default=(), metadata=kept("Kinds of event, on what was upgraded and on the controls.")
     )
-    since: Instant = field(default=0.0, metadata=kept(is_always_written=True))
-    watched_until: Instant = field(default=0.0, metadata=kept("Until when telemetry is in it.", is_always_written=True))
+    since: Instant = field(default=0.0, metadata=kept(is_required=True))
+    watched_until: Instant = field(default=0.0, metadata=kept("Until when telemetry is in it.", is_required=True))
     waiting_seconds: float = field(
         default=0.0,
-        metadata=kept("Time with data of every canary that no gates have confirmed yet; evidence once they do."),
+        metadata=kept(
+            "Time with data of every canary that no gates have confirmed yet; evidence once they do.",
+            is_always_written=True,
+        ),
     )
     lack: str = field(
         default="", metadata=kept("Which canary had no data in the last stretch, and why; empty where all had some.")

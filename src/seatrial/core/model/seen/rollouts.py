@@ -94,9 +94,12 @@ class Rebuff:
     """A write of ours the cluster turned down; remembered by the driver so that core can back off."""
 
     at: Instant
-    count: int = 1
-    code: str = field(default="", metadata=kept("`failed`, `blocked`, or `unknown` where a bug hides how it ended."))
-    detail: str = field(default="", metadata=kept(is_long=True))
+    count: int = field(default=1, metadata=kept(is_always_written=True))
+    code: str = field(
+        default="",
+        metadata=kept("`failed`, `blocked`, or `unknown` where a bug hides how it ended.", is_always_written=True),
+    )
+    detail: str = field(default="", metadata=kept(is_long=True, is_always_written=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +107,22 @@ class Cost:
     """What a rollout by attrition has cost, by cause, and what to evict everybody at once would have cost."""
 
     idle_gpu_seconds: float = field(
-        default=0.0, metadata=kept("Idle GPUs of closed nodes, while a pod waited that would have fit.")
+        default=0.0,
+        metadata=kept("Idle GPUs of closed nodes, while a pod waited that would have fit.", is_always_written=True),
     )
     thrown_gpu_seconds: float = field(
-        default=0.0, metadata=kept("Work that evictions threw away, and the time until it went on.")
+        default=0.0,
+        metadata=kept("Work that evictions threw away, and the time until it went on.", is_always_written=True),
     )
-    reload_gpu_seconds: float = field(default=0.0, metadata=kept("GPUs of nodes that were emptied and upgraded."))
-    evictions: int = field(default=0, metadata=kept("Jobs that had to start again; a gang counts once."))
+    reload_gpu_seconds: float = field(
+        default=0.0, metadata=kept("GPUs of nodes that were emptied and upgraded.", is_always_written=True)
+    )
+    evictions: int = field(
+        default=0, metadata=kept("Jobs that had to start again; a gang counts once.", is_always_written=True)
+    )
     evicting_gpu_seconds: float = field(
-        default=0.0, metadata=kept("What it would have cost to evict each job when its node was closed.")
+        default=0.0,
+        metadata=kept("What it would have cost to evict each job when its node was closed.", is_always_written=True),
     )
 
 
