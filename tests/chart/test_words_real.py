@@ -102,19 +102,21 @@ def test_what_was_said_stays_except_for_the_oldest_of_a_full_list(
     plane: ControlPlane, ann: Person, bob: Person
 ) -> None:
     for many in range(10, 60, 10):
-        ann.patch(said=[ann.says(f"paused it {number}") for number in range(many)])
-    full, new = spec(plane)["said"], bob.says("paused it")
+        ann.patch(said=[ann.says(f"asked for a pause {number}") for number in range(many)])
+    full, new = spec(plane)["said"], bob.says("asked for a pause")
     assert len(full) == 50
     for said in ([], [*full[2:], new], [*full[:-1], new]):
-        with pytest.raises(errors.KubectlFailed, match=r"spec\.said: this takes away what .*:ann said: paused it"):
+        with pytest.raises(
+            errors.KubectlFailed, match=r"spec\.said: this takes away what .*:ann said: asked for a pause"
+        ):
             bob.patch(said=said)
     bob.patch(said=[*full[1:], new])
 
 
 def test_lists_as_long_as_the_definition_allows_can_be_judged(plane: ControlPlane, ann: Person, bob: Person) -> None:
     words = [ann.word() | {"because": f"{number} {'x' * 490}"} for number in range(199)]
-    ann.patch(approvals={"attested": words}, said=[ann.says(f"paused it {number}") for number in range(49)])
-    bob.patch(approvals={"attested": [*words, bob.word()]}, said=[*spec(plane)["said"], bob.says("paused it")])
+    ann.patch(approvals={"attested": words}, said=[ann.says(f"asked for a pause {number}") for number in range(49)])
+    bob.patch(approvals={"attested": [*words, bob.word()]}, said=[*spec(plane)["said"], bob.says("asked for a pause")])
 
 
 # ── entries of one's own ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,13 +134,13 @@ def test_approving_and_resuming_need_an_entry_of_ones_own_and_pausing_never_does
         ):
             who.patch(approvals={"approved": ["waves"]})
         with pytest.raises(errors.KubectlFailed, match="approving waves needs an entry"):
-            who.patch(approvals={"approved": ["waves"]}, said=said(who, "paused it"))
+            who.patch(approvals={"approved": ["waves"]}, said=said(who, "asked for a pause"))
         who.patch(paused=True)
         with pytest.raises(errors.KubectlFailed, match=f"resuming needs an entry in spec.said with by: {who.user}"):
             who.patch(paused=False)
         with pytest.raises(errors.KubectlFailed, match="resuming needs an entry"):
             who.patch(paused=None)
-        who.patch(paused=False, said=said(who, "resumed it"))
+        who.patch(paused=False, said=said(who, "asked to resume it"))
     asked = a_rollout("approved")
     asked["spec"]["approvals"] |= {"approved": ["waves"]}
     with pytest.raises(errors.KubectlFailed, match="approving waves needs an entry"):
@@ -164,7 +166,7 @@ def test_our_commands_are_let_through_and_keep_other_peoples_words(plane: Contro
     theirs, ours = found["approvals"]["attested"]
     assert (theirs, ours["by"], ours["because"]) == (bob.word("fail"), eve.user, "it did not")
     assert [(word["what"], word["by"]) for word in found["said"]] == [
-        (what, eve.user) for what in ("paused it", "resumed it", "approved waves")
+        (what, eve.user) for what in ("asked for a pause", "asked to resume it", "approved waves")
     ]
 
 
@@ -219,6 +221,6 @@ def test_an_engine_pauses_and_resumes_by_a_commit_that_says_so_in_its_name(plane
     sync(engine, paused=True)
     with pytest.raises(errors.KubectlFailed, match="resuming needs an entry"):
         sync(engine)
-    resumed = [engine.says("resumed it, commit 4f1c2d3")]
+    resumed = [engine.says("asked to resume it, commit 4f1c2d3")]
     sync(engine, said=resumed)
     assert (spec(plane)["paused"], spec(plane)["said"]) == (False, resumed)

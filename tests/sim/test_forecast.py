@@ -9,6 +9,7 @@ import pytest
 
 from seatrial.core.budget.capacity import Why
 from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain, Intent, Retries
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import JobWait, Limits, Share
@@ -244,6 +245,16 @@ def test_where_all_run_the_target_the_next_upgrade_is_forecast() -> None:
     seen = builders.a_snapshot(*(builders.a_well_node(f"n{number}", NodePhase.UPGRADE_DONE) for number in range(3)))
     inventory = inventory_of(seen, builders.an_intent())
     assert len(forecast(Model(inventory, builders.an_intent(), behaving(reload=10))).times) == 3
+
+
+def test_a_rollout_that_is_to_be_promoted_is_not_taken_for_the_next_upgrade() -> None:
+    record = builders.a_campaign_record(RolloutPhase.PROMOTING)
+    seen = builders.a_snapshot(builders.a_well_node("n1", NodePhase.UPGRADE_DONE), campaign=record)
+    assert inventory_of(seen, builders.an_intent()).campaign == record
+    done = replace(record, phase=RolloutPhase.DONE)
+    assert (
+        inventory_of(replace(seen, rollout=replace(seen.rollout, campaign=done)), builders.an_intent()).campaign is None
+    )
 
 
 def test_a_rollout_under_way_goes_on_from_where_it_is() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from seatrial.core.budget import losses
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.campaign import CampaignRecord
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -48,13 +48,15 @@ class Inventory:
 def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = None, at: Instant = 0.0) -> Inventory:
     """The inventory of a cluster as seen, as if the target were published.
 
-    Where everybody runs the target already, another version is taken for granted: a forecast is about the next upgrade.
+    Where every node runs the target already, another version is assumed: a forecast is about the next upgrade, unless
+    the rollout is still to be promoted.
     """
     published = {name: _publish(node, intent.target.driver.text) for name, node in seen.nodes.items()}
     campaign = seen.rollout.campaign
     if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
         published = {name: _publish(node, intent.target.driver.text, always=True) for name, node in seen.nodes.items()}
-        campaign = None
+        is_to_promote = campaign is not None and campaign.phase is RolloutPhase.PROMOTING
+        campaign = campaign if is_to_promote else None
     return Inventory(
         nodes=published,
         admitted=seen.rollout.admitted,
