@@ -69,7 +69,7 @@ def test_on_the_way_back_those_that_are_not_back_are_ahead() -> None:
 def test_failed_nodes_keep_the_promotion_until_they_work_or_a_person_accepts_them() -> None:
     told = said(RolloutPhase.WAVING, record={"wave": 1}, failed=("gpu-01",))
     assert told == (
-        "1 more wave (8 nodes), then the promotion, once gpu-01 works or is left out and somebody says yes "
+        "1 more wave (8 nodes), then the promotion, once gpu-01 works or is left out and a person approves "
         "(`seatrial rollout promote spring` promotes without it)."
     )
     both = said(RolloutPhase.PROMOTING, manual=(), failed=("gpu-01", "gpu-02"))

@@ -52,7 +52,7 @@ def ahead(
         point = ASKED_BEFORE.get(later)
         is_asked = point in campaign.manual and point not in campaign.approved
         if failed and later is RolloutPhase.PROMOTING and not campaign.accepts_failures:
-            also, them = " and somebody says yes" if is_asked else "", "it" if len(failed) == 1 else "them"
+            also, them = " and a person approves" if is_asked else "", "it" if len(failed) == 1 else "them"
             told += f", once {_fixed(failed)}{also} (`seatrial rollout promote {quote(name)}` promotes without {them})"
         elif is_asked and point is not None:
             told += f", once somebody says yes (`seatrial rollout approve {quote(name)} {point.value}`)"
