@@ -88,8 +88,13 @@ async def test_a_process_that_is_ended_does_not_run_on() -> None:
 
 def children() -> set[str]:
     """The processes that this one has started, and that are still there."""
-    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return {pid for task in tasks for pid in (task / "children").read_text().split()}
+    while True:
+        tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+        try:
+            return {pid for task in tasks for pid in (task / "children").read_text().split()}
+        except (FileNotFoundError, ProcessLookupError):
+            # A thread ended between being listed and being read; its children are another thread's now.
+            continue
 
 
 async def test_the_process_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
