@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text import foreign
 from seatrial.supervision import told
 

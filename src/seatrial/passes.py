@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +22,7 @@ import msgspec
 from seatrial import codec
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.decision.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.instants import Instant

@@ -7,7 +7,6 @@ a virtual one.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -24,6 +23,7 @@ from seatrial.core.actions.of_campaigns import (
 )
 from seatrial.core.actions.on_nodes import AskCheckpoint, NodeAct
 from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates.telemetry import Telemetry

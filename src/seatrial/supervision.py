@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
+
+from seatrial.core.base.values import dataclass
 
 PAUSE_SECONDS_FIRST: Final = 1.0
 PAUSE_SECONDS_MAX: Final = 60.0

@@ -485,6 +485,16 @@ def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: Contro
     assert watched.code == 0, watched.err + controller.log.read_text()
     last = json.loads(watched.out.splitlines()[-1])
     assert (last["phase"], last["nodes"]["done"], last["waves"]["sizes"]) == ("Done", 4, [1, 2])
-    told = [line.split()[3] for line in run("rollout", "history", "peak").out.splitlines()[1:]]
-    assert list(dict.fromkeys(told)) == ["Proposed", "Canary", "Gating", "Baking", "Waving", "–", "Promoting", "Done"]
+    *rows, footnote = run("rollout", "history", "peak").out.splitlines()[1:]
+    assert footnote.startswith("(claimed): ")
+    assert list(dict.fromkeys(row.split()[3] for row in rows)) == [
+        "Proposed",
+        "Canary",
+        "Gating",
+        "Baking",
+        "Waving",
+        "–",
+        "Promoting",
+        "Done",
+    ]
     assert set(fleet.driver_versions().values()) == {NEW}

@@ -29,6 +29,7 @@ from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests import forked
+from tests.e2e.light_stage import LightStage, light_stage
 
 RolloutMaker = Callable[..., None]
 
@@ -307,3 +308,20 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         assert first_broken_line(controller.journal) is None
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def shared(
+    cluster: ControlPlane, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LightStage]:
+    """The light stage of all stories of a module, named by its PREFIX."""
+    prefix: str = request.module.PREFIX
+    with light_stage(cluster, tmp_path_factory.mktemp(prefix), prefix) as made:
+        yield made
+
+
+@pytest.fixture
+def stage(shared: LightStage) -> LightStage:
+    """The stage, with nothing left of the story before."""
+    shared.open()
+    return shared

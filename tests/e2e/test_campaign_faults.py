@@ -18,27 +18,12 @@ from seatrial_lab.testbed.history import PodMoment
 from seatrial_lab.testbed.neighbours import gate_runs
 from seatrial_lab.testbed.nodes import consumers, lifecycle, manifests
 from seatrial_lab.testbed.nodes.fleet_spec import Workload
-from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage, light_stage
+from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage
 
 pytestmark = pytest.mark.cluster
 
 PREFIX = "fault"
 ONE_GATE = [{"name": "smoke", "image": "example.invalid/smoke:1", "gpus": 1}]
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
-    """The stage of all stories."""
-    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
-        yield made
-
-
-@pytest.fixture
-def stage(shared: LightStage) -> LightStage:
-    """The stage, with nothing left of the story before."""
-    shared.open()
-    return shared
 
 
 # ── who goes first ───────────────────────────────────────────────────────────────────────────────────────────────────

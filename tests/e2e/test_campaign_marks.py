@@ -6,27 +6,18 @@ and what was said about it before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests import forked
 from tests.e2e.campaigns import MATRIX
-from tests.e2e.light_stage import LONG_BAKE, LightStage, light_stage
+from tests.e2e.light_stage import LONG_BAKE, LightStage
 
 pytestmark = pytest.mark.cluster
 
 PREFIX = "marks"
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
-    """The stage of all stories."""
-    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
-        yield made
 
 
 @pytest.fixture

@@ -5,34 +5,17 @@ What is looked at is what it leaves: marks, cordons, the published version, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed.nodes import manifests
-from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.e2e.light_stage import POLICY, RESOURCE, LightStage, light_stage
+from tests.e2e.light_stage import POLICY, RESOURCE, LightStage
 
 pytestmark = pytest.mark.cluster
 
 PREFIX = "leaving"
 WATCHED = {"growth": "fixed", "first": 1, "pauseSeconds": 3600}
 """Waves of one node; each is watched for an hour."""
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
-    """The stage of all stories."""
-    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
-        yield made
-
-
-@pytest.fixture
-def stage(shared: LightStage) -> LightStage:
-    """The stage, with nothing left of the story before."""
-    shared.open()
-    return shared
 
 
 def is_there(stage: LightStage, name: str) -> bool:

@@ -11,28 +11,13 @@ import pytest
 from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
 from seatrial_lab.testbed.nodes import manifests
-from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import LEASE_SECONDS
-from tests.e2e.light_stage import LightStage, light_stage
+from tests.e2e.light_stage import LightStage
 
 pytestmark = pytest.mark.cluster
 
 PREFIX = "uninstall"
 LEASE = ("--lease-seconds", str(LEASE_SECONDS))
-
-
-@pytest.fixture(scope="module")
-def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
-    """The stage of all stories."""
-    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
-        yield made
-
-
-@pytest.fixture
-def stage(shared: LightStage) -> LightStage:
-    """The stage, with nothing left of the story before."""
-    shared.open()
-    return shared
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from typing import Any, Final
 SIZE: Final = 60_000
 LONGEST: Final = {
     "cli/layout.py": 500,  # a line of our own help
-    "core/compat/versions/": 128,  # values.TEXT_LENGTH_MAX
+    "core/compat/versions.py": 128,  # TEXT_LENGTH_MAX
     "core/model/troubles.py": 16_000,  # foreign.LINES_MAX
     "core/survey/audit/of_nodes.py": 64,  # the value of a label, or of an attribute of a device
 }

@@ -7,11 +7,11 @@ tests/app/test_connecting.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial import __version__
+from seatrial.core.base.values import dataclass, field
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client

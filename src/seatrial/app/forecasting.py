@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.target import Target
 from seatrial.core.text.names import number_of

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import forecasting
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.policy import IDLE_BY_ATTRITION, Attrition
 from seatrial.core.model.seen.operators import OperatorFacts

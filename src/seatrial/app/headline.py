@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app import waits
 from seatrial.app.outcome import Outcome, done_of, is_over, left_behind, outcome_of
+from seatrial.core.base.values import dataclass
 from seatrial.core.decision import leading
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from seatrial.adapters.kube.api import errors
@@ -21,6 +20,7 @@ from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.app import picking
 from seatrial.app.connecting import Cluster
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import ENDED
 

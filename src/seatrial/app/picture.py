@@ -7,12 +7,12 @@ tests/cli/test_rollout_tree.py
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
 from seatrial.app.headline import Headline, headline_of
 from seatrial.app.outcome import Outcome, outcome_of
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook

@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.dra import rerolling as adapter
 from seatrial.adapters.kube.dra.seeing import PluginObserver
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.core.movers.dra import words
 from seatrial.core.movers.dra.ending import Patience
@@ -77,7 +77,7 @@ class Asked:
 
     namespaces: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    target: Target = Target()  # noqa: RUF009  frozen
+    target: Target = Target()
     is_waiting: bool = False
     is_required: bool = False
     is_trial: bool = False

@@ -10,11 +10,11 @@ Tests: tests/e2e/test_uninstall.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app import picking
 from seatrial.app.awaiting import finished
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.giving_back import GivenBack

@@ -13,10 +13,10 @@ Tests: tests/app/test_waits.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.decision import leading, summary
 from seatrial.core.decision.inheriting import blocker_of, inherited
 from seatrial.core.holds import Hold, HoldCode, hold

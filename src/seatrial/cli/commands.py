@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
@@ -16,6 +15,7 @@ from seatrial import __version__
 from seatrial.cli.examples import EXAMPLES
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.parser import Parser, rarely
+from seatrial.core.base.values import dataclass
 
 LAB: Final = "seatrial_lab"
 """The laboratory, a distribution of its own."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 from seatrial import __version__
+from seatrial.core.base.values import dataclass, field
 
 TABLE: Final = "table"
 WIDE: Final = "wide"

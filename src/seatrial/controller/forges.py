@@ -9,7 +9,6 @@ Tests: tests/controller/test_forges.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -18,6 +17,7 @@ from seatrial.adapters.forge.places import Kind, Place, place_of
 from seatrial.adapters.git.addresses import NOBODY, Address, Permit, Permits
 from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.errors import Barred, SetupInvalid
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.campaign import GitPlace
 from seatrial.ports import Forge
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, assert_never
 
@@ -36,6 +35,7 @@ from seatrial.core.actions.at_home import (
     RevertCommits,
     StepAct,
 )
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.http import server
 from seatrial.adapters.http.server import Address, Answer
 from seatrial.controller.metrics import CONTENT_TYPE, Metrics
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.core.text import spans
 

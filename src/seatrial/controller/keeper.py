@@ -16,7 +16,6 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -36,6 +35,7 @@ from seatrial.controller.forges import NO_FORGES, Forges
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home
 from seatrial.core.actions.at_home import HomeAct
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import NOWHERE, GitPlace, SourceFacts
 from seatrial.core.model.instants import Instant

@@ -15,7 +15,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -54,6 +53,7 @@ from seatrial.controller.reroller import Reroller
 from seatrial.controller.resumer import Resumer
 from seatrial.controller.teller import Teller
 from seatrial.controller.watchman import LOOK_SECONDS, Watchman
+from seatrial.core.base.values import dataclass
 from seatrial.core.campaign.leaving import has_left
 from seatrial.core.node.hearing import waited_for
 from seatrial.ports import Ports, Result, Watcher

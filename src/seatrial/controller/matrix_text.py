@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -18,6 +17,7 @@ import msgspec
 from seatrial.adapters.files import matrix_edit
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Component, Entry, Role, role_of
 from seatrial.core.model.target import PUBLISHED

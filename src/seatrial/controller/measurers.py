@@ -7,10 +7,10 @@ Tests: tests/controller/test_measurers.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.gate import Gate, Measurement
 from seatrial.ports import Measurer, Outcome
 

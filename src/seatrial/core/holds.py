@@ -6,10 +6,10 @@ Codes are documented like lint rules (docs/reference/holds.md is generated from 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 
 

@@ -11,12 +11,12 @@ Tests: tests/run/test_loop.py, and every simulated and real rollout.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from seatrial.bugs import Bug, Guard, TellBug, bug_of
 from seatrial.core.actions.action import Action
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.model.instants import Instant
 from seatrial.core.promises import invariants

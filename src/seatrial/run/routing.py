@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.bugs import Guard, TellBug, bug_of
@@ -23,6 +22,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.campaign import Via
 from seatrial.ports import CheckpointWebhook, Cluster, MatrixHome, Measurer, Outcome, Result
 

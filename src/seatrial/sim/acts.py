@@ -6,7 +6,6 @@ Tests: tests/sim/test_reactions.py, and tests/scenarios/test_acts.py beside a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from seatrial.core.actions.on_nodes import (
@@ -22,6 +21,7 @@ from seatrial.core.actions.on_nodes import (
     Uncordon,
     WriteNodeRecord,
 )
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.seen import marks
 from seatrial.core.model.seen.nodes import Maintenance, NodeSeen
 from seatrial.core.model.seen.operands import Operand, OperandPod

@@ -9,9 +9,9 @@ Tests: tests/sim/test_monitoring.py
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.campaign.proving import exposing
 from seatrial.core.judging.exposure import UTILISATION
 from seatrial.core.judging.stretches import LONGEST_SECONDS, WATCHED, stretch_of

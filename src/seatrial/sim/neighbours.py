@@ -15,10 +15,10 @@ Tests: tests/sim/test_neighbours.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 
 SHIPPED: Final[Mapping[str, str]] = {EVICTION: "true", DRAIN: "false"}

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant

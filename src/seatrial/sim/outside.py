@@ -13,7 +13,6 @@ Tests: tests/sim/test_outside.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RequestAct, RevertCommits, StepAct
@@ -27,6 +26,7 @@ from seatrial.core.actions.of_campaigns import (
     SetAutoUpgrade,
     StartProbe,
 )
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
 from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates.figures import Figure

@@ -9,10 +9,10 @@ Tests: tests/sim/test_replay.py, tests/traces/test_traces.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial import passes
+from seatrial.core.base.values import dataclass
 from seatrial.core.decision.decide import decide
 from seatrial.core.errors import CoreBug, SeatrialError
 from seatrial.core.model.instants import Instant

@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -19,6 +18,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
 from seatrial.core.actions.on_nodes import KUEUE, AskCheckpoint, EvictPods, NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, WriteRolloutRecord
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.instants import Instant

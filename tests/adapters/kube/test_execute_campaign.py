@@ -32,6 +32,7 @@ from seatrial_lab.testbed.nodes import machine_pools
 from seatrial_lab.testbed.plane import control_plane
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.waiting import wait_for
+from tests.adapters.kube.test_execute_real import Reader
 
 pytestmark = pytest.mark.cluster
 
@@ -57,29 +58,14 @@ PROBE = StartProbe(
 POOL = MakePool(rollout=ROLLOUT, name="gpu-canary")
 
 
-class Reader:
+class OneRollout(Reader):
     """Knows one rollout."""
 
     def __init__(self, uid: str = "") -> None:
         self._uid = uid
 
-    def wrote_node(self, node: kinds.Node) -> None: ...
-
-    def wrote_rollout(self, rollout: models.Rollout) -> None: ...
-
     def stored_rollout(self, name: str) -> models.Rollout | None:
-        if not self._uid:
-            return None
-        return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self._uid))
-
-    def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
-        return ""
-
-    def is_operator_present(self) -> bool:
-        return True
-
-    def is_network_operator_present(self) -> bool:
-        return True
+        return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self._uid)) if self._uid else None
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +135,9 @@ def a_driver() -> dict[str, Any]:
 
 async def try_out(client: Client, action: ClusterAct | StartProbe, *, uid: str = "") -> Outcome:
     if isinstance(action, StartProbe):
-        return await JobMeasurer(client, Reader(uid), home=NAMESPACE, level=probes.Level.BASELINE, images=()).measure(
-            action
-        )
-    return await KubeCluster(client, Reader(uid), is_leader=lambda: True).do(action)
+        measurer = JobMeasurer(client, OneRollout(uid), home=NAMESPACE, level=probes.Level.BASELINE, images=())
+        return await measurer.measure(action)
+    return await KubeCluster(client, OneRollout(uid), is_leader=lambda: True).do(action)
 
 
 # ── marks ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,37 +9,17 @@ import pytest
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import kinds, models
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.ports import Outcome, Result
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.kube import test_status_size as long
+from tests.adapters.kube.test_execute_real import Reader
 
 pytestmark = pytest.mark.cluster
 
 ROLLOUT = "status-size"
-
-
-class Reader:
-    """Knows nothing that was there before."""
-
-    def wrote_node(self, node: kinds.Node) -> None: ...
-
-    def wrote_rollout(self, rollout: models.Rollout) -> None: ...
-
-    def stored_rollout(self, name: str) -> models.Rollout | None:  # noqa: ARG002  the port has it
-        return None
-
-    def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
-        return ""
-
-    def is_operator_present(self) -> bool:
-        return True
-
-    def is_network_operator_present(self) -> bool:
-        return True
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -17,6 +16,7 @@ from typing import Any, Final
 import yaml
 
 from seatrial.adapters.bundles.texts import Content, yaml_text
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.bundles.stack import post_version
 from seatrial.core.compat.bundles.values import CHART, POST_CHART, BundleRefused, LocalChart
 

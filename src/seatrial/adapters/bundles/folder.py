@@ -13,13 +13,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from seatrial.adapters.bundles.texts import Content, yaml_text
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.bundles.values import BundleRefused
 from seatrial.core.text.names import a_few
 

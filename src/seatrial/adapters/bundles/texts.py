@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.bundles.values import BundleRefused, Document, File, Text
 
 WIDTH: Final = 110

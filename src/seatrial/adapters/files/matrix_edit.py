@@ -126,7 +126,8 @@ class _Draft:
         for name in [name for name, text in wanted.items() if not text]:
             self._remove(new.role, name)
         if _hardware(old) != _hardware(new):
-            self._take_over(new.role, "hardware", [e.role for e in before.entries.values() if _same_hardware(e, new)])
+            alike = [each.role for each in before.entries.values() if _hardware(each) == _hardware(new)]
+            self._take_over(new.role, "hardware", alike)
         if _accept(old) != _accept(new):
             self._take_over(new.role, "accept", [e.role for e in before.entries.values() if _accept(e) == _accept(new)])
 
@@ -378,10 +379,6 @@ def _is_told(entry: Entry, name: str) -> bool:
 def _hardware(entry: Entry) -> object:
     hardware = entry.stack.hardware
     return tuple(replace(pool, span=Span()) for pool in hardware.pools)
-
-
-def _same_hardware(one: Entry, other: Entry) -> bool:
-    return _hardware(one) == _hardware(other)
 
 
 def _accept(entry: Entry) -> object:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from seatrial.adapters.files import matrix_keys
 from seatrial.adapters.files.matrix_place import LENGTH_MAX
 from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
 from seatrial.core.errors import SeatrialError

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
@@ -25,6 +24,7 @@ from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.matrix_place import LENGTH_MAX
 from seatrial.adapters.files.yaml_text import block_lines, text_layer
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Finding, Verdict
 
 STEP: Final = "  "

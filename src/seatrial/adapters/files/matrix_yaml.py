@@ -11,7 +11,6 @@ Tests: tests/adapters/files/test_matrix_yaml.py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -19,6 +18,7 @@ from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_findings import KINDS, Findings, cut, described, did_you_mean, is_null
 from seatrial.adapters.files.matrix_place import Located, Locator
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat import coherence, versions
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import (

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_edit import EditRefused
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.operands import FIELDS

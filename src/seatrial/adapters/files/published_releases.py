@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.published import GROUPS, Document, Found, Page, text_at, value_of
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.releases import CHARTS, NAMES, operator_of, styled
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
@@ -24,6 +23,7 @@ from seatrial.adapters import trust
 from seatrial.adapters.forge.errors import ForgeError, ForgeRefused, ForgeUnavailable
 from seatrial.adapters.forge.places import Place
 from seatrial.adapters.forge.shape import Call, Shape
+from seatrial.core.base.values import dataclass
 from seatrial.core.text import foreign
 
 TIMEOUT_SECONDS: Final = 20.0

@@ -14,13 +14,13 @@ Tests: tests/adapters/forge/test_places.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from seatrial.adapters.forge.errors import ForgeRefused
+from seatrial.core.base.values import dataclass
 
 OWNED_DEPTH: Final = 2
 """Owner and name; only GitLab has groups within groups."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from seatrial.adapters.forge.places import Place
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.seen.requests import Checks, CommitStatus, Request, Review
 from seatrial.core.text.moments import readable_instant
 

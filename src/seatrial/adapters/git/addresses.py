@@ -18,13 +18,13 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import unquote
 
 from seatrial.adapters.git import credentials
 from seatrial.adapters.git.errors import Barred, SetupInvalid
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.names import a_few
 
 PORTS: Final = {"https": 443, "http": 80, "ssh": 22, "file": 0}

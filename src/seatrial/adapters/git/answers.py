@@ -8,11 +8,11 @@ Tests: tests/adapters/git/test_answers.py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters import trust
 from seatrial.adapters.git.errors import GitError, GitRefused, GitUnavailable, SetupInvalid
+from seatrial.core.base.values import dataclass
 from seatrial.core.text import foreign
 
 REASON_MAX: Final = 800

@@ -12,12 +12,12 @@ Tests: tests/adapters/git/test_authorities.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
 from seatrial.adapters.git.addresses import Address
 from seatrial.adapters.git.errors import SetupInvalid
+from seatrial.core.base.values import dataclass, field
 
 Server: TypeAlias = tuple[str, int]
 

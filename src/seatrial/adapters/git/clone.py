@@ -20,12 +20,12 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
 from seatrial.adapters.git import answers, credentials, process
 from seatrial.adapters.git.errors import GitUnavailable, SetupInvalid
+from seatrial.core.base.values import dataclass
 
 T = TypeVar("T")
 

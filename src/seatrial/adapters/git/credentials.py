@@ -19,13 +19,13 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from seatrial.adapters import trust
 from seatrial.adapters.git.errors import SetupInvalid
+from seatrial.core.base.values import dataclass
 
 CONNECT_SECONDS: Final = 15
 SPOKEN: Final = "file:git:http:https:ssh"

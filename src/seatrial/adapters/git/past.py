@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.git import messages, proposals
 from seatrial.adapters.git.clone import Clone, Remote
 from seatrial.adapters.git.errors import SetupInvalid
 from seatrial.adapters.git.proposals import Proposal
+from seatrial.core.base.values import dataclass
 from seatrial.core.text import foreign
 
 _SHA: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")

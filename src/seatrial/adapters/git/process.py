@@ -21,10 +21,10 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.git.errors import GitUnavailable
+from seatrial.core.base.values import dataclass
 
 GOODBYE_SECONDS: Final = 2.0
 """How long git may take to remove its lock files once it is told to stop."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from seatrial.adapters.git import messages
 from seatrial.adapters.git.clone import OURS
+from seatrial.core.base.values import dataclass
 from seatrial.core.text import foreign
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -33,6 +32,7 @@ from seatrial.adapters.git.errors import (
 )
 from seatrial.adapters.git.past import OurCommit, OurTag, Past, check_commits, check_sha, short
 from seatrial.adapters.git.proposals import Proposal
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 
 Edit: TypeAlias = Callable[[str | None], str]

@@ -8,13 +8,13 @@ Tests: tests/adapters/git/test_trees.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Final
 
 from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.git.errors import FileUnusable
+from seatrial.core.base.values import dataclass
 
 BYTES_MAX: Final = 10 * 1024 * 1024
 _LFS: Final = b"version https://git-lfs.github.com/spec/"

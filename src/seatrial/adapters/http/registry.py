@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text import foreign
 
 TIMEOUT_SECONDS: Final = 5.0

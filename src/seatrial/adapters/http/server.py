@@ -13,11 +13,11 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from aiohttp import web
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 
 TEXT: Final = "text/plain; charset=utf-8"

@@ -12,11 +12,11 @@ import gzip
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from seatrial.adapters.journal import lines
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.passes import Entry
 

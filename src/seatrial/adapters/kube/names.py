@@ -11,13 +11,13 @@ import asyncio
 import http.client
 import json
 import ssl
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from seatrial.adapters.kube.api import auth, errors, tls
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.shapes import keys
+from seatrial.core.base.values import dataclass
 
 PATIENCE_SECONDS: Final = 2.0
 """A prompt that hangs for longer is worse than one without names."""

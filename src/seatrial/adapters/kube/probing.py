@@ -14,7 +14,6 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from seatrial.adapters.kube.api import errors, served
@@ -27,6 +26,7 @@ from seatrial.adapters.kube.reading.items import count_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates import suite
 from seatrial.core.model.gates.asking import GPU_RESOURCE, is_by_claim
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement

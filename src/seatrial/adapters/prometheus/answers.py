@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
 import msgspec
 
 from seatrial.adapters.prometheus.errors import PrometheusUnclear
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 

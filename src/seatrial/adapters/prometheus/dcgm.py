@@ -12,10 +12,10 @@ Tests: tests/adapters/prometheus/test_queries.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.prometheus.queries import Query
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.signals import SIGNALS
 
 

@@ -17,11 +17,11 @@ Tests: tests/adapters/prometheus/test_labels.py
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.prometheus.answers import Labels
 from seatrial.adapters.prometheus.queries import INSTANCE
+from seatrial.core.base.values import dataclass
 
 EXPORTED: Final = "exported_"
 NODE_LABELS: Final = ("node", "nodename", "kubernetes_node", "Hostname", "hostname", INSTANCE)

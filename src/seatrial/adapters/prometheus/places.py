@@ -15,13 +15,13 @@ from __future__ import annotations
 import base64
 import re
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import urlsplit
 
 from seatrial.adapters import trust
 from seatrial.adapters.prometheus.errors import PrometheusRefused
+from seatrial.core.base.values import dataclass
 
 _MATCHER: Final = r"""[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*"""
 _MATCHERS: Final = re.compile(rf"{_MATCHER}(?:,\s*{_MATCHER})*")

@@ -9,8 +9,8 @@ Tests: tests/adapters/prometheus/test_queries.py
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.signals import Signal
 
 INSTANCE = "instance"

@@ -8,7 +8,6 @@ Tests: tests/adapters/prometheus/test_watcher.py, with a real Prometheus
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from seatrial.adapters.prometheus import dcgm
 from seatrial.adapters.prometheus.calling import TIMEOUT_SECONDS, calling
@@ -16,6 +15,7 @@ from seatrial.adapters.prometheus.errors import PrometheusError
 from seatrial.adapters.prometheus.looking import Look
 from seatrial.adapters.prometheus.places import Place
 from seatrial.adapters.prometheus.queries import Query
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.telemetry import Telemetry
 from seatrial.core.model.instants import Instant
 from seatrial.ports import Clock

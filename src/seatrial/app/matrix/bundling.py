@@ -10,13 +10,13 @@ only which day the entry is judged by, and is not in the bundle. Tests: tests/cl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix.planning import EntryMissing
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.bundles.values import CHART, POST_CHART, Asked, BundleRefused, Deployer
 from seatrial.core.errors import SeatrialError
 

@@ -8,12 +8,12 @@ tests/app/matrix/test_judging.py, tests/cli/test_check.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app.matrix.knowing import known
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Finding, Verdict
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ Law of this file: it says what there is; nothing is fetched, nothing is written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.facts.knowledge import Layer

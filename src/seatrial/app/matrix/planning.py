@@ -7,11 +7,11 @@ tests/app/matrix/test_planning.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

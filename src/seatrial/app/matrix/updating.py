@@ -16,13 +16,13 @@ Tests: tests/app/matrix/test_updating.py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix.knowing import FACTS_BESIDE
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.facts.store import Locked

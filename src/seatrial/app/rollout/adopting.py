@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import resource as resources
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import AdoptionObserver, Taken

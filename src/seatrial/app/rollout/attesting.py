@@ -8,7 +8,6 @@ Tests: tests/app/rollout/test_attesting.py, tests/e2e/test_attested.py
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.picking import Rollout, Wish
 from seatrial.app.rollout import wishing
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.attested import Said
 from seatrial.core.model.instants import Instant
 from seatrial.core.text.commands import filled

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix import knowing, plan_document, planning
 from seatrial.app.matrix.plan_document import PlanUnusable
 from seatrial.app.rollout import resource, starting, targeting
+from seatrial.core.base.values import dataclass, replace
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster

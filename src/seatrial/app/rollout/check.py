@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from seatrial.core.base.values import dataclass
 
 
 class Verdict(StrEnum):

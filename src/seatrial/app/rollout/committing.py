@@ -8,10 +8,10 @@ checks/pushing.py's. Tests: tests/app/rollout/test_committing.py
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.errors import CalledWrongly
+from seatrial.core.base.values import dataclass
 from seatrial.core.judging import limits
 from seatrial.core.model.gates import suite
 from seatrial.core.model.gates.ganged import GANG_MIN

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.picking import Asked, Rollout
+from seatrial.core.base.values import dataclass
 from seatrial.core.decision import leading
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import BACK, RolloutPhase

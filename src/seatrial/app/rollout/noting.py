@@ -7,11 +7,11 @@ says what a kubelet says itself. Tests: tests/app/rollout/test_noting.py, tests/
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.selectors import Selector
 
 if TYPE_CHECKING:

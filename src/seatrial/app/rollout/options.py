@@ -8,10 +8,10 @@ tests/cli/test_rollout_spec.py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from seatrial.app.errors import CalledWrongly
+from seatrial.core.base.values import dataclass, field, fields
 from seatrial.core.model import deployers
 
 POINTS: Final = ("canary", "waves", "promotion", "rollback")

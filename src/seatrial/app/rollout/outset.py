@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.app.rollout.check import Check

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app.rollout.check import Check, Verdict
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permit

@@ -8,13 +8,13 @@ tests/app/rollout/test_rehearsing.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from seatrial.app.awaiting import finished
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via

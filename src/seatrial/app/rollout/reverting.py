@@ -6,9 +6,9 @@ same, with the reason. Tests: tests/app/rollout/test_reverting.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import PUBLISHING, GitPlace, PublishStep
 

@@ -9,13 +9,13 @@ Tests: tests/app/rollout/test_targeting.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import UNKNOWN, CalledWrongly, Objection
 from seatrial.app.rollout.options import MATRIX_FILE
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.findings import Verdict
 from seatrial.core.errors import SeatrialError
 

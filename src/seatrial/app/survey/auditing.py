@@ -7,12 +7,12 @@ tests/cli/test_audit.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

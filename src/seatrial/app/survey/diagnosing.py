@@ -6,9 +6,9 @@ is an error. Tests: tests/cli/test_doctor.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ Tests: tests/app/test_reporting.py, tests/cli/test_report.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
 from seatrial.app.outcome import MEANS, is_over, outcome_of, standings_of
 from seatrial.app.picture import Picture, picture_of
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.decision import summary
 from seatrial.core.errors import SeatrialError
@@ -226,11 +226,11 @@ def _nodes(found: Look, sight: Sight, picture: Picture | None, tally: accounts.T
     told = {line.name: line.told.why for line in (picture.failed if picture is not None else ()) if line.told}
     failed: list[dict[str, str | None]] = [
         {
-            "name": name,
-            "why": told.get(name) or _why_failed(sight.seen.nodes[name]),
-            "since": moment(_since(sight.seen.nodes[name])),
+            "name": node.name,
+            "why": told.get(node.name) or _why_failed(node),
+            "since": moment(node.record.entered_at if node.record is not None else None),
         }
-        for name in sorted(stand.get(Progress.FAILED, ()))
+        for node in map(sight.seen.nodes.__getitem__, sorted(stand.get(Progress.FAILED, ())))
     ]
     return {
         "total": tally.total,
@@ -250,10 +250,6 @@ def _why_failed(node: NodeSeen) -> str:
     told = explain.FAILURES.get(reason, reason or "no reason was recorded")
     trouble = node.record.trouble if node.record is not None else ""
     return f"{told} ({trouble})" if trouble else told
-
-
-def _since(node: NodeSeen) -> Instant | None:
-    return node.record.entered_at if node.record is not None else None
 
 
 # ── when ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,8 +6,9 @@ Law of this file: nothing leaves it that core has not looked at. Tests: tests/cl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from seatrial.core.base.values import dataclass
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster

@@ -15,13 +15,14 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.names import number_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.moments import moment
 
 if TYPE_CHECKING:

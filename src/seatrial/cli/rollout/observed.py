@@ -3,7 +3,7 @@
 seatrial rollout observed firmware_cx7 28.43.2026 gpu-1 gpu-2
 seatrial rollout observed gpu_operator v25.3.4 --all
 
-Tests: tests/cli/test_rollout_observed.py, tests/e2e/test_plan_steps.py
+Tests: tests/cli/test_rollout_start.py, tests/e2e/test_plan_steps.py
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A rollout on trial, as a person reads it: every write up to the first verdict, and what follows. Tests:
-tests/cli/test_rollout_trial.py
+tests/cli/test_rollout_start.py
 """
 
 from __future__ import annotations

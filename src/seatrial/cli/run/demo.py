@@ -15,12 +15,12 @@ import argparse
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.target import Target
 from seatrial.core.text import spans

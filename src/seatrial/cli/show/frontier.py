@@ -6,10 +6,10 @@ Law of this file: a sight in, lines or data out; nothing is forecast here. Tests
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli.terminal import wrapped
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.attrition import clock
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import BACK, ENDED, RolloutPhase

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import node_data
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
 from seatrial.core.text import spans

@@ -12,13 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.awaiting import finished
 from seatrial.cli import formats, terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree, watch
+from seatrial.core.base.values import dataclass
 
 MARGIN = " " * 10
 """As wide as the words in the margin."""

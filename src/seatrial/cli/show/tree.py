@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.app.outcome import Outcome
 from seatrial.app.picture import NodeLine, Picture
 from seatrial.cli.show import ahead
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import ENDED, RolloutPhase

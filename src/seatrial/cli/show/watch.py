@@ -26,7 +26,6 @@ from seatrial.core.text.names import a_few
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
-    from seatrial.app.picture import Picture
     from seatrial.cli.show.tree import Ink
 
 TICK_SECONDS: Final = 1.0
@@ -39,15 +38,6 @@ def ink_of(stream: TextIO) -> Ink:
     """What can be shown on a stream."""
     encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
     return rollout_tree.Ink(is_plain=encoding != "utf8", has_colour=terminal.has_colour(stream))
-
-
-def show(picture: Picture, *, output: str) -> int:
-    """Print a campaign once."""
-    if formats.is_document(output):
-        formats.print_document(ending.as_data(picture), output)
-    else:
-        print("\n".join(rollout_tree.tree(picture, ink_of(sys.stdout))))
-    return ending.exit_code(picture)
 
 
 def watch(cluster: Cluster, rollout: str, screen: Callable[[Look], None], *, timeout_seconds: int) -> int:

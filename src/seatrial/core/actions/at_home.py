@@ -12,10 +12,10 @@ Law of this file: each has a step, which a campaign takes at most once. Tests: t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from seatrial.core.actions.on_rollouts import rollout_subject
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 
 

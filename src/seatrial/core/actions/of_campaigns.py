@@ -14,11 +14,11 @@ Tests: tests/core/test_actions.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.actions.on_rollouts import rollout_subject
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.gates.given import Given
 

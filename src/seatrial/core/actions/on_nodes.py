@@ -16,10 +16,10 @@ PATCH. Tests: tests/core/test_actions.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.marks import Mark
 from seatrial.core.model.seen.nodes import NodeRecord

@@ -9,9 +9,9 @@ Law of this file: each is written only over what was seen. Tests: tests/core/tes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.seen.rollouts import RolloutRecord
 
 

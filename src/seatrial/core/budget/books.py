@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget import capacity, losses, order, recall, units
 from seatrial.core.budget.attrition import account, booking
 from seatrial.core.budget.attrition.terms import Terms

@@ -26,10 +26,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.budget.idle import IdleBudget, idle_budget
 from seatrial.core.budget.losses import workers
 from seatrial.core.errors import CoreBug

@@ -11,8 +11,8 @@ that nobody is counted twice. Tests: tests/core/test_idle.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.budget.losses import gpu_count, idle_gpus
 from seatrial.core.model.known import by
 from seatrial.core.model.policy import Limits

@@ -9,8 +9,8 @@ outage of ours or of the API server lengthen the bake, they never shorten the ev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging.kinds import expressing
 from seatrial.core.judging.kinds.ganging import Shared, shared
 from seatrial.core.judging.tries import TRIES_MAX, Judged, detail_max, judge

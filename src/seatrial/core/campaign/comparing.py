@@ -14,10 +14,10 @@ Tests: tests/core/test_comparing.py; whole campaigns: tests/sim/test_comparing.p
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.campaign.course import Course, remembered
 from seatrial.core.campaign.proving import controls, starting
 from seatrial.core.holds import Hold, HoldCode

@@ -7,10 +7,10 @@ docs/reference/rollout-phases.md and its diagram are drawn from TRANSITIONS. Tes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn

@@ -13,9 +13,9 @@ a window, the hands of people, it says so: it will take at least as long. Tests:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.campaign.waves import wave_order
 from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict

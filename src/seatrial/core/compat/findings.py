@@ -6,10 +6,10 @@ Tests: tests/core/test_rules_checking.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Span
 
 

@@ -12,11 +12,11 @@ Tests: tests/core/test_matrix.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.compat import versions
 from seatrial.core.compat.versions import Scheme, Version
 

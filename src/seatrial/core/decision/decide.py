@@ -11,12 +11,12 @@ no more. Tests: tests/core/test_decide.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Uncordon
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.budget import books
 from seatrial.core.budget.attrition import clock
 from seatrial.core.budget.attrition.terms import Terms, terms_of

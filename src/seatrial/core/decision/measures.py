@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.budget import capacity
 from seatrial.core.budget.capacity import Budget, Scope
 from seatrial.core.decision.decide import Decision

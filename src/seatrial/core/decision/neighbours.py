@@ -13,10 +13,10 @@ any two writes loses none. What somebody else put there stays. Tests: tests/core
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.actions.on_nodes import WriteNodeRecord
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.campaign import leaving
 from seatrial.core.decision.remembered import Chosen
 from seatrial.core.holds import HoldCode

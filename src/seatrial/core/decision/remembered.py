@@ -13,9 +13,9 @@ Tests: tests/core/test_remembered.py, tests/properties/test_remembered_propertie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.instants import Instant

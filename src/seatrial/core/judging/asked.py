@@ -5,8 +5,7 @@ Law of this file: every number that decides is here, or a constant with its reas
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.campaign import Bake
 
 

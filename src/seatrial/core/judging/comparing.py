@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging.meanings import badness, meaning
 from seatrial.core.model.gates.compared import Comparison, Key, Lens, Track
 from seatrial.core.model.gates.figures import Figure

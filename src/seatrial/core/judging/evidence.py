@@ -9,8 +9,8 @@ Tests: tests/core/test_judging_evidence.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.judging import comparing
 from seatrial.core.judging.comparing import Round
 from seatrial.core.judging.exposure import added

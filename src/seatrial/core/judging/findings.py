@@ -11,10 +11,10 @@ Tests: tests/core/test_judging_findings.py
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging import rare as rares
 from seatrial.core.judging import sequences
 from seatrial.core.judging.asked import Asked

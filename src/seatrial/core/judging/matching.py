@@ -8,8 +8,9 @@ Tests: tests/core/test_judging_comparing.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 CONTROLS_MAX: Final = 4
 """More of them measure better, and are asked to measure: beyond four the canary's own noise is what is left."""

@@ -8,10 +8,10 @@ of any figure in any unit. Tests: tests/core/test_judging_comparing.py
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.figures import Figure
 
 

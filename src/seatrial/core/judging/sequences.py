@@ -17,9 +17,9 @@ Tests: tests/core/test_judging_sequences.py
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging.shares import student_below
 from seatrial.core.model.gates.compared import Moments
 

@@ -11,9 +11,9 @@ Tests: tests/core/test_judging_together.py
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
 from seatrial.core.judging.findings import Finding, RareFinding, finding, rare_finding

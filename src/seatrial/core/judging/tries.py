@@ -8,9 +8,9 @@ are there and keep their limits (limits.py). Tests: tests/core/test_gates.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging import limits
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.text import foreign

@@ -11,10 +11,10 @@ phases and what leads from one to the next are in rollout.py. Tests: tests/core/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.attested import Word

@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 DRA_DRIVERS: Final = frozenset({"gpu.nvidia.com", "compute-domain.nvidia.com"})
 """The drivers whose allocated devices keep the NVIDIA driver in use."""

@@ -8,10 +8,10 @@ adapters/kube/reading/followers/. Tests: tests/core/test_publishing.py, tests/co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.commands import filled
 from seatrial.core.text.names import dns
 

@@ -16,10 +16,10 @@ tests/e2e/test_edits.py (what is refused and what is not, by a real API server)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.target import PUBLISHED
 
 

@@ -12,8 +12,9 @@ Tests: tests/adapters/kube/test_forms.py
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any, Final
+
+from seatrial.core.base.values import dataclass
 
 OUTSIDE: Final = "outside"
 """The key of the metadata."""

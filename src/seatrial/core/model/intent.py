@@ -8,10 +8,10 @@ Tests: tests/core/test_intent.py
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.gates.default_suite import with_suite
 from seatrial.core.model.policy import (

@@ -15,8 +15,9 @@ Tests: tests/core/test_owners.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 OWNER_LABEL: Final = "nvidia.com/gpu-operator.driver.owner"
 """The node label in which the operator names the owner; reserved, so never a selector's key."""

@@ -13,9 +13,9 @@ Tests: tests/core/test_policy.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
 from typing import Final, TypeVar
 
+from seatrial.core.base.values import dataclass, field, fields
 from seatrial.core.model.selectors import Selector, drain_selector
 
 NumberT = TypeVar("NumberT", int, float)

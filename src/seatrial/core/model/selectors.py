@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NoReturn
+
+from seatrial.core.base.values import dataclass
 
 DRAIN_SKIP_KEY: Final = "nvidia.com/gpu-driver-upgrade-drain.skip"
 NETWORK_DRAIN_SKIP_KEY: Final = "nvidia.com/ofed-driver-upgrade-drain.skip"

@@ -14,10 +14,10 @@ Tests: tests/core/test_target.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Self, cast
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import OPERANDS, SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, Version

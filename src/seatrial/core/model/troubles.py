@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.commands import filled
 
 Source: TypeAlias = Literal["container", "event", "node"]

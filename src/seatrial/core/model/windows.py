@@ -9,10 +9,10 @@ tests/core/test_windows.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.text.moments import dated
 

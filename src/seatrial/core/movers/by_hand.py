@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct
+from seatrial.core.base.values import dataclass
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ByHand, Mode, Point, Via
 from seatrial.core.movers import machine_pools

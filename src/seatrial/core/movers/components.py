@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import ClassVar
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode

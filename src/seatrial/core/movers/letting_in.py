@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.budget import capacity, units
 from seatrial.core.budget.capacity import Budget
 from seatrial.core.holds import Hold, HoldCode, hold

@@ -12,13 +12,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, TypeAlias
 
 from seatrial.core.actions.at_home import AskToMerge, StepAct
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_rollouts import rollout_subject
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode, Lack, hold
 from seatrial.core.model import windows

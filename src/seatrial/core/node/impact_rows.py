@@ -6,8 +6,9 @@ tests/core/test_plan_impact.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from seatrial.core.base.values import dataclass
 
 
 class Loss(StrEnum):

@@ -18,9 +18,9 @@ Tests: tests/core/test_plan_impact.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.matrix import Component, Value
 from seatrial.core.compat.plan.values import Step
 from seatrial.core.model.seen.nodes import NodePhase

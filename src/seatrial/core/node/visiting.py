@@ -13,10 +13,10 @@ rows. Tests: tests/core/test_visiting.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.operands import Operand, OperandSeen
 from seatrial.core.node.impact_rows import Loss

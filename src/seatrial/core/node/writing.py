@@ -9,10 +9,10 @@ Tests: tests/core/test_node.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, Uncordon, WriteNodeRecord
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import troubles

@@ -8,11 +8,11 @@ Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
+from seatrial.core.base.values import dataclass
 from seatrial.core.decision.decide import Decision
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.losses import gpu_count, workers
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import NO_LIMITS, Limits, Share

@@ -10,9 +10,10 @@ tests/core/test_audit_readings.py, tests/adapters/kube/test_auditing.py, tests/a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 
 class Source(StrEnum):

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Spoken
 from seatrial.core.model.gates.gate import READINESS, GateVerdict
 from seatrial.core.model.instants import Instant

@@ -10,13 +10,12 @@ Law of this file: every act has its words in one place, and mypy asks for those 
 failure is NVIDIA's where its controller tells it (announce.py says why, and tells it); what a commit says is
 commits.py's.
 
-Tests: tests/core/test_act_words.py
+Tests: tests/core/test_announce.py
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, assert_never
 
 from seatrial.core.actions.action import Action
@@ -44,6 +43,7 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.campaign import Switch, Via
 from seatrial.core.model.gates.asking import in_words
 from seatrial.core.model.gates.gate import PREPULL

@@ -14,11 +14,11 @@ Tests: tests/core/test_announce.py
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, WriteNodeRecord
+from seatrial.core.base.values import dataclass
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen

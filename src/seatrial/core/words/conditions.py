@@ -22,10 +22,10 @@ Tests: tests/core/test_conditions.py
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates.gate import GateResult, GateVerdict

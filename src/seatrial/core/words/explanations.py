@@ -5,8 +5,9 @@ Law of this file: the shape of an explanation, and no sentence. Tests: tests/cor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

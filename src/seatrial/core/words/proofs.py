@@ -7,8 +7,8 @@ are three figures, and none of them stands for another. Tests: tests/core/test_p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
 from seatrial.core.judging.findings import RareFinding

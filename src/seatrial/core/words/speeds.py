@@ -7,9 +7,9 @@ nodes like it, too. Tests: tests/core/test_speeds.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.judging import evidence, sequences
 from seatrial.core.judging.asked import Asked, asked_of
 from seatrial.core.judging.findings import BASELINE_MIN, Against, Finding, Why, growth

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.spans import span
 from seatrial.sim.forecast import stopping
 from seatrial.sim.forecast.stopping import Outset

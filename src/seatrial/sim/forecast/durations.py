@@ -14,9 +14,9 @@ import math
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.errors import SeatrialError
 from seatrial.sim.world import DELAYS
 

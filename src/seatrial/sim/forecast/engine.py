@@ -19,9 +19,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.capacity import WHOLE, Why
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.passes import Entry

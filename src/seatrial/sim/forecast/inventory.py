@@ -6,9 +6,9 @@ Law of this file: values only; how long anything takes is drawn elsewhere. Tests
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.budget import losses
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
@@ -38,7 +38,7 @@ class Inventory:
     admitted: tuple[Admission, ...] = ()
     gpus: Mapping[str, int] = field(default_factory=dict)
     """How many GPUs each node has."""
-    operator: OperatorFacts = OperatorFacts()  # noqa: RUF009  frozen
+    operator: OperatorFacts = OperatorFacts()
     campaign: CampaignRecord | None = None
     """Where the rollout's campaign stands; None before it begins."""
     at: Instant = 0.0

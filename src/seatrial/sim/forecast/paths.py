@@ -18,10 +18,10 @@ Tests: tests/sim/test_forecast.py, tests/sim/test_forecast_same.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from seatrial.core.actions.on_nodes import EvictPods
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.budget import capacity
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.errors import CoreBug

@@ -11,11 +11,11 @@ tests/sim/test_forecast_schedule.py
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from shlex import quote
 from typing import Final, NamedTuple
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.campaign import baking, canary, comparing
 from seatrial.core.campaign.waves import wave_order
 from seatrial.core.judging.findings import BASELINE_MIN

@@ -7,8 +7,8 @@ others cordoned is named, since it is theirs to undo. Tests: tests/sim/test_fore
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.capacity import Why
 from seatrial.core.holds import HoldCode
 from seatrial.core.text.names import a_few, number_of

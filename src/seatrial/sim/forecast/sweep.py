@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.capacity import Why
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Share

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat import facts
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict

@@ -22,6 +22,7 @@ from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import ALIASES, Component
 from seatrial.core.compat.versions import (
     CudaVersion,
+    DcgmExporterVersion,
     DraDriverVersion,
     DriverVersion,
     FirmwareVersion,
@@ -37,7 +38,6 @@ from seatrial.core.compat.versions import (
     SystemVersion,
     Version,
 )
-from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
 
 Schema = Mapping[str, Any]
 

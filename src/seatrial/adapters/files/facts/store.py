@@ -22,13 +22,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from seatrial.adapters.files import matrix_file
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.facts.bundles import (
     Bundle,
     BundleTampered,

@@ -31,13 +31,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_user_data, spot_of
 from seatrial.adapters.files.rules import evaluation
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Entry, Span, component_of
 from seatrial.core.compat.rules import RULES

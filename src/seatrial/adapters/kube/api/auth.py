@@ -16,7 +16,6 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol, assert_never
 
@@ -24,6 +23,7 @@ import msgspec
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.text.moments import dated
 
 _FILE_AGE_MAX_SECONDS: Final = 60.0

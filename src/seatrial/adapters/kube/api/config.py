@@ -12,7 +12,6 @@ import base64
 import binascii
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -21,6 +20,7 @@ import msgspec
 import yaml
 
 from seatrial.adapters.kube.api import errors
+from seatrial.core.base.values import dataclass, field
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

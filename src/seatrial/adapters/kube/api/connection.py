@@ -13,11 +13,11 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from seatrial.adapters.kube.api import auth, errors, tls
 from seatrial.adapters.kube.api import config as configs
+from seatrial.core.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
+
+from seatrial.core.base.values import dataclass
 
 
 class Metadata(Protocol):

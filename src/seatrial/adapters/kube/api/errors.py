@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.core.text import foreign
 

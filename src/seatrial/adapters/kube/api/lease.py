@@ -24,7 +24,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -35,6 +34,7 @@ from seatrial import supervision
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.text import foreign
 
 _GROUP_VERSION: Final = "coordination.k8s.io/v1"

@@ -30,13 +30,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, NoReturn
 
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import errors, served
 from seatrial.adapters.kube.api.client import KeptT
 from seatrial.adapters.kube.api.decoding import ObjectT, OnUndecodable
+from seatrial.core.base.values import dataclass, replace
 
 # API servers that send bookmarks do so about every minute; one and a half of that.
 SILENT_SECONDS: Final = 90.0

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from seatrial.adapters.kube.api import errors
@@ -20,6 +19,7 @@ from seatrial.adapters.kube.api.client import Client, api_path
 from seatrial.adapters.kube.dra.seeing import PluginObserver
 from seatrial.adapters.kube.reading.leader import leader_of
 from seatrial.adapters.kube.writing import config_maps
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.dra import beside, rerolling
 from seatrial.core.movers.dra.ending import Course, Patience, course_of

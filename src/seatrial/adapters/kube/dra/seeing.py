@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Self
 
@@ -24,6 +23,7 @@ from seatrial.adapters.kube.shapes import keys, kinds, models, records
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Need, Row, Where
 from seatrial.adapters.kube.streams.streams import AnyStream, Streams
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.consumers import Claim
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.pods import DraPlugin, Pod

@@ -11,7 +11,6 @@ keep is written down with the fields that this reader reads. Tests: tests/proper
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.shapes import keys, models, rollout_records
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.surveying import auditing, diagnosing
+from seatrial.core.base.values import dataclass
 from seatrial.core.survey.sources import KINDS
 
 ROWS: Final[tuple[Row[Any, Any], ...]] = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.selectors import Selector
 
 _FIELD: Final = re.compile(r"([^=!]+?)(==|!=|=)(.*)")

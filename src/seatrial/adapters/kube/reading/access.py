@@ -12,13 +12,13 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, publishing
 from seatrial.adapters.kube.shapes.campaign_models import AccessReview
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Campaign, Via
 from seatrial.core.model.intent import Intent

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.adapters.kube.reading.items import Meta, meta_of
@@ -20,6 +19,7 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Application, OperatorDeployment, ToolkitObject
 from seatrial.adapters.kube.shapes.gitops_models import Release as History
 from seatrial.adapters.kube.shapes.models import Condition, ManagedMeta
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.deployers import Follower, Stop, marks_of
 from seatrial.core.model.seen.releases import CHARTS, NAMES, Holder, Release, operator_of

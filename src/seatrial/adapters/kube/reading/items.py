@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Final, TypeAlias
 
 from seatrial.adapters.kube.api.decoding import Metadata
 from seatrial.adapters.kube.shapes import keys, kinds, models
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers

@@ -7,7 +7,6 @@ and one that is far ahead says nothing of when it was written. Tests: tests/adap
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +15,7 @@ from seatrial.adapters.kube.api.client import Client, api_path
 from seatrial.adapters.kube.api.errors import ClusterError
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.models import ObjectMeta
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 from seatrial.core.text.moments import instant_of

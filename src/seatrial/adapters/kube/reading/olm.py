@@ -11,13 +11,13 @@ manifests that make it large. No rule in sight. Tests: tests/adapters/kube/test_
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.kube.reading.items import Meta, meta_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.gitops_models import Csv, InstallPlan, OperatorDeployment
 from seatrial.adapters.kube.shapes.gitops_models import Subscription as SubscriptionObject
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.seen.releases import Release
 from seatrial.core.model.seen.subscriptions import PACKAGES, PLAN_KIND, Plan, Subscription, package_in

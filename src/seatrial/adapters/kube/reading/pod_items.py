@@ -7,7 +7,6 @@ a GPU is decided in core. Tests: tests/adapters/kube/test_project.py
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from sys import getsizeof, intern
 from typing import Final, TypeAlias
 
@@ -28,6 +27,7 @@ from seatrial.adapters.kube.reading.items import (
     tag_of,
 )
 from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.core.base.values import dataclass
 from seatrial.core.model import consumers
 from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant

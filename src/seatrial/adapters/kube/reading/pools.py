@@ -6,13 +6,13 @@ and a pool without it is somebody else's. Tests: tests/adapters/kube/test_pools.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from seatrial.adapters.kube.reading.items import Meta, meta_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.core.actions.of_campaigns import MakePool, PausePool
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.text import foreign

@@ -6,7 +6,6 @@ Who holds a GPU and who owns a node is decided in core: this file calls it. Test
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from seatrial.adapters.kube.reading import table
@@ -23,6 +22,7 @@ from seatrial.adapters.kube.reading.items import (
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Row
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model import consumers, owners
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Maintenance, NodeFacts

@@ -8,7 +8,6 @@ Tests: tests/adapters/kube/test_observe.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeVar
 
@@ -16,6 +15,7 @@ import msgspec
 
 from seatrial.adapters.kube.reading import rollout_intent
 from seatrial.adapters.kube.shapes import keys, models, rollout_records
+from seatrial.core.base.values import dataclass
 from seatrial.core.campaign import choosing
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import ENDED, RolloutPhase

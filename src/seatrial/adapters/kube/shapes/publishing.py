@@ -13,11 +13,11 @@ tests/adapters/kube/test_execute_bound.py, test_execute_campaign.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import api_path
 from seatrial.adapters.kube.shapes import gitops_models, keys, operator_models
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Switch
 from seatrial.core.model.seen.operands import FIELDS

@@ -6,10 +6,10 @@ One change costs the keys of one item, however many items there are. Tests: test
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, KeysView
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from seatrial.adapters.kube.api.client import Object
+from seatrial.core.base.values import dataclass
 
 ItemT = TypeVar("ItemT", bound=Object)
 KeyT = TypeVar("KeyT", bound=Hashable)

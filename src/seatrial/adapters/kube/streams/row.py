@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from seatrial.adapters.kube.api.client import Object
 from seatrial.adapters.kube.api.store import by_name
 from seatrial.adapters.kube.streams.index import By, ItemT, KeyT
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 
 RawT = TypeVar("RawT", bound=Object)

@@ -9,7 +9,6 @@ tests/adapters/kube/test_gate_pods.py, tests/testbed/test_real_gates.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -17,6 +16,7 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.text import foreign
 
 SHOWN_MAX: Final = 4

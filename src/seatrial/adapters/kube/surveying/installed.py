@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -23,6 +22,7 @@ from seatrial.adapters.kube.api.client import Client, api_path
 from seatrial.adapters.kube.reading.leader import LEASE
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.models import ObjectMeta
+from seatrial.core.base.values import dataclass
 
 SELECTOR: Final = "app.kubernetes.io/name=seatrial,app.kubernetes.io/component=controller"
 ACCOUNT: Final = "seatrial-controller"

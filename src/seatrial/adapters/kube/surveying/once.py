@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, api_path
+from seatrial.core.base.values import dataclass
 from seatrial.core.survey.sources import KINDS, Gap, Source, Why
 from seatrial.core.text import foreign
 

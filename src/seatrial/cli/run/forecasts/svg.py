@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any, Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.spans import span
 
 Scale: TypeAlias = Callable[[float], float]

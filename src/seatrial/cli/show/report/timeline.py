@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.text.spans import span
 
 Scale: TypeAlias = Callable[[float], float]

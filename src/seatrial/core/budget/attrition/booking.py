@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import NamedTuple, assert_never
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.budget import capacity, recall, units
 from seatrial.core.budget.attrition import closing, costs, evicting, replicas, returning, urgency
 from seatrial.core.budget.attrition.groups import Group, grouped

@@ -8,9 +8,9 @@ Tests: tests/core/test_attrition_clock.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.budget.attrition import clock
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import RolloutPhase

@@ -6,10 +6,10 @@ Tests: tests/core/test_attrition.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Attrition as Attrition
 

@@ -8,10 +8,10 @@ Law of this file: nothing is decided here. Tests: tests/core/test_bundles.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.errors import SeatrialError
 
 VALUES: Final = "values.yaml"

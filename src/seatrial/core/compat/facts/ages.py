@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts.reading import read
 from seatrial.core.compat.facts.spots import Spot, day_at, entries_of
 from seatrial.core.compat.findings import Confidence

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Self
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 
 SUMS: Final = "SHA256SUMS"

@@ -6,9 +6,9 @@ Law of this file: that of rows.py. Tests: tests/core/test_facts.py, tests/core/t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts.rows import Cite
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (

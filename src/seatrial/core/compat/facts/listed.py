@@ -9,9 +9,9 @@ Tests: tests/core/test_rules_listed.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts.rows import Cite, Lines
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import Line, OfedVersion, PartVersion, SystemVersion

@@ -33,6 +33,7 @@ from seatrial.core.compat.facts.spots import Spot, day_at, entries_of, evidence_
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
     CudaVersion,
+    DcgmExporterVersion,
     DriverVersion,
     FirmwareVersion,
     Line,
@@ -43,7 +44,6 @@ from seatrial.core.compat.versions import (
     SystemVersion,
     Version,
 )
-from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
 
 
 @reads(

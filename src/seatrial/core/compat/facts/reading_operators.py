@@ -32,6 +32,7 @@ from seatrial.core.compat.facts.rows import (
 from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed, rows_of, text_at
 from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.ranges import RangeInvalid, VersionRange
 from seatrial.core.compat.versions import (
     DraDriverVersion,
     DriverVersion,
@@ -40,10 +41,8 @@ from seatrial.core.compat.versions import (
     OfedVersion,
     OperatorVersion,
     PartVersion,
-    RangeInvalid,
     SystemVersion,
     Version,
-    VersionRange,
 )
 
 GPU_ROW: Final = frozenset(

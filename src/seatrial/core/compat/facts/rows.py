@@ -9,11 +9,12 @@ Tests: tests/core/test_facts.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.ranges import VersionRange
 from seatrial.core.compat.versions import (
     CudaVersion,
     DraDriverVersion,
@@ -29,7 +30,6 @@ from seatrial.core.compat.versions import (
     PartVersion,
     SystemVersion,
     Version,
-    VersionRange,
 )
 
 

@@ -10,9 +10,9 @@ Tests: tests/core/test_facts.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.spots import Spot
 

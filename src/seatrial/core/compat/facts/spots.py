@@ -12,10 +12,10 @@ from __future__ import annotations
 import difflib
 from calendar import monthrange
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, TypeVar
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts.rows import (
     Cite,
 )

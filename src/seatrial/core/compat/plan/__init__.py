@@ -24,32 +24,24 @@ from __future__ import annotations
 
 from seatrial.core.compat.plan.planner import make_plan
 from seatrial.core.compat.plan.values import (
-    Blocked,
     Change,
     Plan,
-    Preparation,
-    Reached,
     Reason,
     Refusal,
     RefusalCode,
     Rollback,
     Step,
     WayBack,
-    Why,
 )
 
 __all__ = [
-    "Blocked",
     "Change",
     "Plan",
-    "Preparation",
-    "Reached",
     "Reason",
     "Refusal",
     "RefusalCode",
     "Rollback",
     "Step",
     "WayBack",
-    "Why",
     "make_plan",
 ]

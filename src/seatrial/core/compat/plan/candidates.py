@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, TypeAlias, TypeVar
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.compat.facts import Facts, GpuOperatorRelease, NetworkOperatorRelease
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Hardware, Stack, Value
 from seatrial.core.compat.plan import drivers

@@ -13,11 +13,11 @@ Tests: tests/core/test_plan.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Value
 from seatrial.core.compat.plan.memory import AnswerCache, Values

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.matrix import Component, Group, Value
 from seatrial.core.compat.plan.judge import Judge
 from seatrial.core.compat.plan.parts import Part, part_of, rank_of

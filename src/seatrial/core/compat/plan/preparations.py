@@ -9,9 +9,9 @@ Tests: tests/core/test_plan.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts import Facts, GpuOperatorRelease
 from seatrial.core.compat.matrix import Component, Group, Stack, Value
 from seatrial.core.compat.plan import candidates, parts

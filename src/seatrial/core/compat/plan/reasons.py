@@ -10,11 +10,11 @@ Tests: tests/core/test_plan_reasons.py
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Verdict
 from seatrial.core.compat.matrix import COMPONENTS, Component, Group
 from seatrial.core.compat.plan.judge import Judge

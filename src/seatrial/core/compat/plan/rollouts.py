@@ -12,9 +12,9 @@ operands with it; where none is due, they are published and moved like a driver.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import COMPONENTS, GROUPS, OPERANDS, Component, Group
 from seatrial.core.compat.plan.values import Change
 

@@ -8,11 +8,11 @@ Tests: tests/core/test_plan.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat import rules
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict, worst

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Final, Protocol, TypeAlias
+
+from seatrial.core.base.values import dataclass, field
 
 State: TypeAlias = tuple[int, ...]
 

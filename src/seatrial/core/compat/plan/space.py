@@ -9,9 +9,9 @@ Tests: tests/core/test_plan.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component, Group, Hardware, Stack, Value
 from seatrial.core.compat.plan.search import State
 

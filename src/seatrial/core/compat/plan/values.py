@@ -12,10 +12,10 @@ Tests: tests/core/test_plan.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Component, Group, Stack
 from seatrial.core.compat.plan.parts import title_of

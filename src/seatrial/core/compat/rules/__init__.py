@@ -24,7 +24,7 @@ Tests: tests/core/test_rules_*.py
 from __future__ import annotations
 
 from seatrial.core.compat.rules.cases import Rule
-from seatrial.core.compat.rules.checking import Judged, judge_entries, owned
+from seatrial.core.compat.rules.checking import judge_entries, owned
 from seatrial.core.compat.rules.existence import KNOWN_BAD
 from seatrial.core.compat.rules.holes import kept_holes
 from seatrial.core.compat.rules.rulebook import (
@@ -42,7 +42,6 @@ __all__ = [
     "KNOWN_BAD",
     "RULES",
     "STACK_RULES",
-    "Judged",
     "Rule",
     "RuleUnknown",
     "check_change",

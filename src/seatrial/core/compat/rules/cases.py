@@ -16,10 +16,10 @@ Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypeVar
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.facts import (
     Cite,
     Existence,

@@ -22,8 +22,7 @@ from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, Step, fa
 from seatrial.core.compat.rules.distributions import EKS, distribution_of
 from seatrial.core.compat.rules.existence import OPERATORS
 from seatrial.core.compat.rules.migrations import dra_path
-from seatrial.core.compat.versions import KubernetesVersion, OperatorVersion
-from seatrial.core.compat.versions.values import SemanticVersion
+from seatrial.core.compat.versions import KubernetesVersion, OperatorVersion, SemanticVersion
 
 PLATFORM: Final = (Component.OPENSHIFT, Component.KUBERNETES)
 BRIDGES: Final = (

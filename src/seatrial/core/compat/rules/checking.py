@@ -19,10 +19,10 @@ Tests: tests/core/test_rules_checking.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import NOWHERE, Accept, Entry, Hardware, Matrix, Role, Span, Stack

@@ -22,8 +22,8 @@ from seatrial.core.compat.versions import (
     Line,
     OperatorVersion,
     PartVersion,
+    Rank,
 )
-from seatrial.core.compat.versions.values import Rank
 
 OPERATORS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 TAGGED: Final = (Component.DCGM, Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT)

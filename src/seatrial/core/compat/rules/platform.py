@@ -22,8 +22,7 @@ from seatrial.core.compat.facts import (
 )
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, no_release, nothing_known, ok, unknown, warn
-from seatrial.core.compat.versions import DriverVersion, KernelVersion, Line
-from seatrial.core.compat.versions.values import Rank
+from seatrial.core.compat.versions import DriverVersion, KernelVersion, Line, Rank
 
 _DIST: Final = re.compile(r"el(?P<major>[0-9]+)_(?P<minor>[0-9]+)")
 

@@ -12,9 +12,9 @@ Tests: tests/core/test_rules_security.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts import Existence, Vulnerability
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, fail, warn

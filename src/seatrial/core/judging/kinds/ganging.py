@@ -11,8 +11,8 @@ counted over the gang, whoever speaks for it. Tests: tests/core/test_ganging.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging.tries import DETAIL_MAX, Judged, judge
 from seatrial.core.model.gates.ganged import Gang
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement

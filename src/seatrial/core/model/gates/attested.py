@@ -8,9 +8,9 @@ Tests: tests/core/test_attesting.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 
 

@@ -11,10 +11,10 @@ Tests: tests/core/test_judging_sequences.py, tests/core/test_judging_comparing.p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
 
 LEAPS_EVERY: Final = 10

@@ -10,9 +10,9 @@ say. Tests: tests/core/test_judging_exposure.py, tests/core/test_judging_rare.py
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
 from seatrial.core.model.instants import Instant
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.instants import Instant
 
 

@@ -5,8 +5,9 @@ Law of this file: values only. Tests: tests/core/test_ganging.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 GANG_MIN: Final = 2
 """Fewer nodes are no gang."""

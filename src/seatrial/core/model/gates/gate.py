@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured

@@ -6,8 +6,7 @@ Tests: tests/core/test_expressing.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.figures import Figure
 
 

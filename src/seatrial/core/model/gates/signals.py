@@ -9,10 +9,11 @@ Tests: tests/core/test_signals.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 
 class Kind(StrEnum):

@@ -11,11 +11,11 @@ Tests: tests/core/test_suite.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.gate import GANG, SOAK, Gate
 

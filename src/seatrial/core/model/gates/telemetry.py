@@ -8,9 +8,9 @@ Tests: tests/core/test_telemetry.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.figures import Unmeasured
 from seatrial.core.model.instants import Instant
 

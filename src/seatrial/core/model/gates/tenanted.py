@@ -6,7 +6,7 @@ Tests: tests/core/test_tenanting.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from seatrial.core.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ Law of this file: pods in, values out, in the order of the nodes. Tests: tests/c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.jobs import MIG_SLICES, PodJob
 from seatrial.core.model.seen.pods import Pod

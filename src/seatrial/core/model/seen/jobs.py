@@ -28,9 +28,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.instants import ApiInstant
 
 GROUP_KEY: Final = "leaderworkerset.sigs.k8s.io/group-key"

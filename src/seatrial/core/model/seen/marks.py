@@ -12,10 +12,10 @@ it: docs/decisions/0052-marks-for-neighbours.md. Tests: tests/core/test_neighbou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord
 

@@ -7,10 +7,10 @@ Tests: tests/core/test_snapshot.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
 from seatrial.core.model.gates.asking import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant

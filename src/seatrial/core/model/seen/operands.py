@@ -14,10 +14,10 @@ tests/core/test_operands.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 

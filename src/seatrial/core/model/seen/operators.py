@@ -6,9 +6,9 @@ Tests: tests/core/test_snapshot.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.campaign import Mode
 from seatrial.core.model.deployers import Mark
 from seatrial.core.model.instants import ApiInstant

@@ -6,9 +6,9 @@ Tests: tests/core/test_snapshot.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates.gate import PROBE_LABEL
 from seatrial.core.model.instants import ApiInstant

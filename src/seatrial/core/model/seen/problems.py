@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import ApiInstant
 
 KUBELETS: Final = frozenset(

@@ -10,9 +10,9 @@ tenant writes, for anyone may give anything that name. Tests: tests/core/test_re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.deployers import HOMES, Mark
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 
 _MARK: Final = re.compile(r"<!-- seatrial: ([0-9a-f]{12}) -->")

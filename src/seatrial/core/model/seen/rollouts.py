@@ -6,9 +6,9 @@ Tests: tests/core/test_snapshot.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.fields import kept
 from seatrial.core.model.instants import Instant

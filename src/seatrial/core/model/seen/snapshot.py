@@ -6,9 +6,9 @@ Law of this file: the parts are of different ages, and each says how old it is. 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.campaign import RolloutPhase, SourceFacts
 from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates.exposed import TelemetryFacts

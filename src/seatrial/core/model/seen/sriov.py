@@ -14,9 +14,10 @@ counts as work: a later release may know more of them. Tests: tests/core/test_sr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 STATE_ANNOTATION: Final = "sriovnetwork.openshift.io/state"
 """On a node: what its config daemon wants, and how far the drain is."""

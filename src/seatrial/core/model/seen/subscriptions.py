@@ -9,9 +9,9 @@ Law of this file: a plan is known by the names of what it installs, and by nothi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component
 
 PACKAGES: Final[Mapping[str, Component]] = {

@@ -12,9 +12,9 @@ Tests: tests/core/test_work.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.selectors import Selector
 
 ENDS_MAX: Final = 30

@@ -10,9 +10,9 @@ What somebody else switched off bears no mark, and stays off. Tests: tests/core/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 
 _VISITED: Final = frozenset(

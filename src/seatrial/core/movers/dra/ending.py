@@ -8,14 +8,14 @@
 Where it is not sure of what it sees, nothing ends it but its time: behind a watch that is cut, nodes may have changed.
 
 Law of this file: one look, its moment, and how long somebody wants to wait; nothing else. Tests:
-tests/core/test_dra_ending.py
+tests/core/test_dra_standing.py
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.dra.values import Rerolling
 

@@ -19,8 +19,8 @@ tests/core/test_dra_rerolling.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.movers.dra.standing import standings

@@ -6,10 +6,10 @@ Law of this file: nothing is decided here. Tests: tests/core/test_pace.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts

@@ -11,9 +11,9 @@ Tests: tests/core/test_pace.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.pace import ways as pace_ways

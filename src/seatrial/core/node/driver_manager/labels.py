@@ -13,9 +13,10 @@ was never there is never written. Tests: tests/core/driver_manager/test_labels.p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from seatrial.core.base.values import dataclass
 
 MARK: Final = "paused-for-driver-upgrade"
 PREFIX: Final = "nvidia.com/gpu.deploy."

@@ -15,10 +15,10 @@ Tests: tests/core/driver_manager/test_plan.py, tests/core/driver_manager/test_ki
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.instants import Instant
 from seatrial.core.node.driver_manager import rows
 from seatrial.core.node.driver_manager.rows import Failure, Refusal, Row, View, Wait

@@ -6,9 +6,9 @@ Law of this file: the rows that act are the ones that are asked here. Tests: tes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.node.driver_manager import labels, rows
 from seatrial.core.node.driver_manager.plan import Route, begin
 from seatrial.core.node.driver_manager.rows import Failure, View

@@ -7,10 +7,10 @@ is nothing (more) to do. Tests: tests/core/driver_manager/test_plan.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from shlex import quote
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.node.driver_manager import labels

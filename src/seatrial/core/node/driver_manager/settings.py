@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.selectors import Selector
 
@@ -111,7 +111,7 @@ class Settings:
     is_draining: bool = True
     is_forceful: bool = False
     """Pods without a controller go, too."""
-    selector: Selector = Selector()  # noqa: RUF009  frozen
+    selector: Selector = Selector()
     timeout_seconds: float = 0.0
     """How long pods may take to leave; 0 is no limit."""
     takes_empty_dirs: bool = False

@@ -5,10 +5,10 @@ Law of this file: a step is one write, or a wait, or the end. Tests: tests/core/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.node.driver_manager.labels import Labels

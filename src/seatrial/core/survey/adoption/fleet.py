@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from shlex import quote
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts

@@ -7,10 +7,10 @@ driver pod and the cordon. Tests: tests/core/test_adopt.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node import closing

@@ -6,9 +6,9 @@ Law of this file: values; nothing is decided here. Tests: tests/core/test_adopt.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.matrix import COMPONENTS, Component
 from seatrial.core.survey.audit import comparing, conditions, judging, settings, telling

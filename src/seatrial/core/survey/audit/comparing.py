@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from shlex import quote
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component, Entry, Value
 from seatrial.core.compat.versions import SystemVersion
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import driver_version_of_image

@@ -7,8 +7,8 @@ tests/adapters/kube/test_auditing.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Loaded, NodeSeen

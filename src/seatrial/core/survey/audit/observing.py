@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.matrix import COMPONENTS, Component
 from seatrial.core.model.seen.nodes import NodePhase

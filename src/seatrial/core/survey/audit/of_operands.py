@@ -18,9 +18,9 @@ tests/core/test_audit_readings.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import NIC_FAMILIES
 from seatrial.core.model.troubles import Symptom, Trouble, classify

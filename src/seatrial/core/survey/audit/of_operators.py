@@ -10,9 +10,9 @@ tests/core/test_audit_readings.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.compat.matrix import Component
 from seatrial.core.survey.audit import images
 from seatrial.core.survey.audit.objects import DeploymentObject, Objects

@@ -12,11 +12,11 @@ Tests: tests/core/test_audit_readings.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TypeAlias
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.compat.matrix import Component, Value
 from seatrial.core.survey.sources import Gap, Why
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.survey.doctor import looks, signs
 from seatrial.core.survey.doctor.failures import Failure, Pattern
 from seatrial.core.survey.doctor.objects import NodeTold, PodTold, Sight

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.errors import SeatrialError
 from seatrial.core.survey.doctor.parts import Part
 from seatrial.core.survey.doctor.signs import Sign, Where

@@ -14,10 +14,10 @@ hour. Tests: tests/core/test_doctor_diagnosing.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.survey.doctor.objects import EventTold, PodTold, Sight
 from seatrial.core.survey.doctor.parts import Part
 from seatrial.core.survey.sources import Source

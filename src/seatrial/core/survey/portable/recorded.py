@@ -7,9 +7,9 @@ Tests: tests/adapters/files/test_snapshot_file.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.model.instants import Instant
 
 

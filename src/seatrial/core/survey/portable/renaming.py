@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.survey.portable.words import LEFT_OUT
 
 PUBLIC: Final = frozenset(

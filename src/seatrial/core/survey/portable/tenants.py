@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seatrial.core.base.values import dataclass, field
 from seatrial.core.survey.portable.allowed import AMOUNTS, TEXTS
 from seatrial.core.survey.portable.renaming import MAPS, SHARED, Renaming
 from seatrial.core.survey.portable.words import Words

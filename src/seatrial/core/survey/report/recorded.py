@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen

@@ -10,11 +10,11 @@ themselves and to a scale of their own. Tests: tests/core/test_report_stretches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.campaign import RolloutPhase, Turn
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen

@@ -9,11 +9,11 @@ same futures. Tests: tests/sim/test_frontier.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 from typing import Final, Protocol
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.budget.attrition import costs
 from seatrial.core.model.policy import Attrition
 from seatrial.core.text.names import number_of

@@ -5,9 +5,9 @@ Tests: tests/sim/test_frontier.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.sim.forecast.busy import traces
 from seatrial.sim.forecast.busy.cluster import RELOAD
 from seatrial.sim.forecast.busy.playing import Warm, warm

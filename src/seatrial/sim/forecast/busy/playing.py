@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
+from seatrial.core.base.values import dataclass, replace
 from seatrial.sim.forecast.busy.cluster import RESTART, SAVE_EVERY, Cluster, Losses
 from seatrial.sim.forecast.busy.scheduling import schedule
 from seatrial.sim.forecast.busy.traces import DAY, HOUR, Kind, Saves, Work, arrivals

@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist, fmean
 from typing import Final
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.budget.attrition.seeing import at_work
 from seatrial.core.budget.losses import gpu_count, workers
 from seatrial.core.model.instants import Instant

@@ -10,11 +10,11 @@ Tests: tests/adapters/kube/test_companions.py
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, Final
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.asking import DEVICE_CLASS
 
 CLAIM: Final = "gpus"

@@ -5,10 +5,9 @@ Tests: tests/adapters/kube/test_probes.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from seatrial.adapters.kube.reading.gates.reports import GateReport, Unreadable
 from seatrial.adapters.kube.reading.items import Meta
+from seatrial.core.base.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ Tests: tests/adapters/kube/test_gate_reports.py, tests/testbed/test_real_gates.p
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
+from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant

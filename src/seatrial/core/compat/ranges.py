@@ -1,4 +1,4 @@
-"""Release lines, and ranges of versions with both ends included.
+"""Ranges of versions with both ends included.
 
 Which range a release supports is a fact and comes from outside. Some supported sets have holes: those are sets, not
 ranges.
@@ -8,56 +8,13 @@ Tests: tests/core/test_versions.py
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar, Self
-
-from seatrial.core.compat.versions.values import Form, LinedVersion, Rank, Scheme, Version
+from seatrial.core.base.values import dataclass
+from seatrial.core.compat.versions import Line, LinedVersion, Version
 from seatrial.core.errors import SeatrialError
 
 
 class RangeInvalid(SeatrialError, ValueError):  # noqa: N818 — like VersionInvalid
     """Two ends that enclose nothing, or none at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Line(LinedVersion):
-    """A release line such as `24.9`, `4.16` or `1.30`; whose line it is, the caller knows."""
-
-    scheme: ClassVar = Scheme.LINE
-    form: ClassVar = Form(
-        pattern=re.compile(r"v?(?P<first>[0-9]+)\.(?P<second>[0-9]+)"),
-        shape="two numbers",
-        example="24.9 or 4.16",
-        advice="Leave the patch off, or read the text by the scheme of its component.",
-    )
-
-    first: int
-    second: int
-
-    @classmethod
-    def _read(cls, match: re.Match[str]) -> Self:
-        return cls(text=match[0], first=int(match["first"]), second=int(match["second"]))
-
-    @classmethod
-    def of(cls, version: LinedVersion) -> Line:
-        """Give the line of a version as a value that has an order."""
-        return _line(version.line)
-
-    @property
-    def rank(self) -> Rank:
-        return (self.first, self.second)
-
-    @property
-    def line(self) -> str:
-        return f"{self.first}.{self.second}"
-
-
-@lru_cache(maxsize=1024)
-def _line(text: str) -> Line:
-    """There are some dozens of lines, and a plan asks for them tens of thousands of times."""
-    return Line.parse(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""What every room of core stands on; it knows none of them."""
