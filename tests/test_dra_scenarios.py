@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parent
 APP, CLI = "app/test_rerolling.py", "cli/test_dra.py"
-STANDING, REROLLING, SETTLED = "core/test_dra_standing.py", "core/test_dra_rerolling.py", "core/test_dra_settled.py"
-WORDS, SEEDS = "core/test_dra_words.py", "sim/test_dra_seeds.py"
+STANDING, REROLLING = "core/test_dra_standing.py", "core/test_dra_rerolling.py"
+SEEDS = "sim/test_dra_seeds.py"
 CHART, CHART_REAL, HOOK = "chart/test_post_chart.py", "chart/test_chart_real.py", "e2e/test_hook_job.py"
 CONTROLLER = "controller/test_reroller.py"
 PARITY, SYNCING = "bundles/test_parity.py", "bundles/test_syncing.py"
@@ -92,7 +92,7 @@ SITUATIONS: dict[str, tuple[tuple[str, str], ...]] = {
         (APP, "test_a_driver_of_the_chart_before_is_not_settled_although_its_labels_match_no_template"),
     ),
     "a template without its revision": (
-        (SETTLED, "test_the_newest_revision_may_be_that_of_the_template_before"),
+        (STANDING, "test_the_newest_revision_may_be_that_of_the_template_before"),
         (APP, "test_a_daemonset_whose_newest_template_nobody_has_taken_up_is_seen"),
     ),
     "a driver of the same version starts again": (
@@ -113,14 +113,14 @@ SITUATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "a DaemonSet that wants no pod": (
         (STANDING, "test_a_plugin_that_no_node_is_chosen_for_is_told_of"),
-        (WORDS, "test_a_daemonset_that_chooses_no_node_is_named"),
+        (STANDING, "test_a_daemonset_that_chooses_no_node_is_named"),
     ),
     "compute domains alone": ((STANDING, "test_compute_domains_alone_publish_no_version_and_the_age_has_to_do"),),
     "the names of charts from 0.4 on": ((APP, "test_plugins_are_found_by_their_labels_where_charts_put_them"),),
     "OpenShift's driver toolkit": ((APP, "test_openshifts_driver_is_found_by_its_label_and_its_daemonset_by_the_pod"),),
     "a driver that the host brings": (
         (STANDING, "test_of_a_driver_that_the_host_brings_only_versions_are_compared"),
-        (SETTLED, "test_a_driver_that_the_host_brings_has_no_pod_to_wait_for"),
+        (STANDING, "test_a_driver_that_the_host_brings_has_no_pod_to_wait_for"),
         (REROLLING, "test_where_the_host_brings_the_drivers_no_target_is_to_be_seen"),
     ),
     "a plugin of the GPU Operator's own": ((REROLLING, "test_the_operators_own_plugin_is_left_to_it_for_ten_minutes"),),

@@ -25,7 +25,7 @@ from seatrial.core.model.campaign import (
     SourceFacts,
     Via,
 )
-from seatrial.core.model.gates.attested import Word
+from seatrial.core.model.gates.gate import Word
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Summary
 from seatrial.sim.outside import GateFate

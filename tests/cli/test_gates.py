@@ -16,9 +16,8 @@ from seatrial.app.texts import FileUnusable
 from seatrial.cli import main
 from seatrial.cli.gates import reports
 from seatrial.cli.gates.gates import CODES
-from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Limit, Measurement
+from seatrial.core.model.gates.gate import Attest, Gate, GateVerdict, Limit, Measurement
 from seatrial.core.model.gates.suite import LeftOut
 
 

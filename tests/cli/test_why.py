@@ -231,6 +231,11 @@ def test_a_node_that_is_done_and_lost_a_gpu_is_not_said_to_be_in_order() -> None
     eight, seven = (GpuOffer(resources=(("nvidia.com/gpu", count),)) for count in (8, 7))
     whole = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, record={"before": eight}, offer=eight)
     assert answer(whole)[-1] == "Answer    it is done; there is nothing to do."
+    waived = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, record={"waived": eight}, offer=seven)
+    assert answer(waived)[-1] == (
+        "Answer    n1: its upgrade is done, with less than before (nvidia.com/gpu 7 of 8), accepted by a person. "
+        "`seatrial doctor n1` looks for the cause."
+    )
     lost = builders.a_well_node("n1", NodePhase.UPGRADE_DONE, record={"before": eight}, offer=seven)
     assert answer(lost)[-1] == (
         "Answer    n1: it is done, but the node offers less than before the upgrade: nvidia.com/gpu 7 of 8. "

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Growth, RolloutPhase, Waves
-from seatrial.core.model.gates.attested import Word
-from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.gate import Gate, Word
 from seatrial.core.model.policy import Share
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory

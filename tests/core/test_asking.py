@@ -9,8 +9,7 @@ import pytest
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.campaign.proving import starting
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.gates.asking import in_words, is_by_claim
-from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.gate import Gate, in_words, is_by_claim
 from seatrial.core.model.offers import GpuOffer
 from tests.builders import NOW, SMOKE, a_campaign_record, a_node, a_snapshot, a_view, an_operator
 from tests.builders import an_old_node as old_node

@@ -13,8 +13,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.judging.kinds import attesting
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import RolloutPhase, Turn
-from seatrial.core.model.gates.attested import Attest, Word
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Attest, Gate, GateVerdict, Measurement, Word
 from seatrial.core.words import explain
 from tests.builders import (
     NEW,

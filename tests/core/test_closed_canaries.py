@@ -14,9 +14,8 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decision.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
-from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.closed import kept_closed
-from seatrial.core.model.gates.gate import PREPULL, READINESS, Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import PREPULL, READINESS, Attest, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Pod

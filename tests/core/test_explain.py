@@ -28,11 +28,9 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
-from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.compared import Compared, Comparison
 from seatrial.core.model.gates.exposed import TelemetryFacts
-from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
-from seatrial.core.model.gates.tenanted import Tenant
+from seatrial.core.model.gates.gate import READINESS, Attest, Gate, GateResult, GateVerdict, Tenant
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim

@@ -13,9 +13,8 @@ from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.gating import step_gating
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.gates.figures import Figure, Unmeasured
+from seatrial.core.model.gates.figures import Figure, Given, Unmeasured
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
-from seatrial.core.model.gates.given import Given
 from seatrial.sim.outside import GateFate
 from tests.builders import (
     NEW,

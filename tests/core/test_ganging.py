@@ -15,8 +15,7 @@ from seatrial.core.judging.kinds.ganging import shared
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.figures import Figure
-from seatrial.core.model.gates.ganged import Gang
-from seatrial.core.model.gates.gate import READINESS, Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, Gang, Gate, GateVerdict, Measurement
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeSeen
 from tests.builders import NEW, NOW, SMOKE, a_campaign_record, a_done_node, a_gpu_pod, a_node, a_view

@@ -593,14 +593,9 @@ def test_a_validator_ready_after_the_driver_proves_it() -> None:
 def test_a_loss_that_somebody_accepts_is_answered_with_the_last_record() -> None:
     less = {"before": GpuOffer(resources=OFFERED.resources)}
     node = validating(validator=proving(), record=less, is_loss_accepted=True)
-    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.UNCORDON_REQUIRED)
-    ending = a_node(
-        phase=NodePhase.UNCORDON_REQUIRED,
-        **(VALIDATING | PROVEN),
-        record=less,
-        is_loss_accepted=True,
-    )
-    expected = written(ending, NodePhase.UPGRADE_DONE, is_cordon_ours=False, before=None)
+    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.UNCORDON_REQUIRED, waived=less["before"])
+    ending = a_node(phase=NodePhase.UNCORDON_REQUIRED, **(VALIDATING | PROVEN), record=less, is_loss_accepted=True)
+    expected = written(ending, NodePhase.UPGRADE_DONE, is_cordon_ours=False, before=None, waived=less["before"])
     assert step_node(ending, some_orders(), NOW) == Step(
         action=Uncordon(node="n1", record=expected.record, expect="7", answers=(Request.ACCEPT_LOSS,))
     )

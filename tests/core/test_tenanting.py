@@ -13,8 +13,7 @@ from seatrial.core.decision.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.kinds.tenanting import measured
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Measurement
-from seatrial.core.model.gates.tenanted import Tenant
+from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Measurement, Tenant
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.snapshot import Snapshot

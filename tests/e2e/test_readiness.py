@@ -117,6 +117,7 @@ def test_a_node_comes_back_only_when_all_that_depends_on_its_driver_is_well(play
         assert stage.do("node", "retry", accepted, "--accept-loss") == f"{accepted} may offer less than before.\n"
         stage.wait_upgraded(mended, accepted)
         assert keys.ACCEPT_LOSS_ANNOTATION not in stage.node(accepted)["annotations"]
+        assert "7 of 8), accepted by a person" in stage.do("why", accepted)
         fleet.restore_gpu(accepted)
         fleet.mend(crashing)
         stage.do("node", "retry", crashing)

@@ -56,12 +56,10 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
-from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
-from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit, Metric
+from seatrial.core.model.gates.gate import Attest, Gate, GateResult, GateVerdict, Limit, Metric, Tenant
 from seatrial.core.model.gates.suite import LeftOut, Suite
-from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.marks import NEIGHBOURS, Place

@@ -25,7 +25,7 @@ from seatrial.core.survey.audit import findings
 from seatrial.core.words import acts, announce, conditions, explain, proofs, requests, speeds
 from seatrial.core.words.commits import message_of, tag_message
 from tests.builders import NOW, a_campaign_record
-from tests.core import test_act_words, test_announce, test_commit_messages, test_conditions, test_proofs, test_speeds
+from tests.core import test_announce, test_commit_messages, test_conditions, test_proofs, test_speeds
 from tests.core.explained import sentence
 from tests.core.test_explain import real_hold
 from tests.words import surveying
@@ -72,7 +72,7 @@ def followers() -> Lines:
 
 def acted() -> Lines:
     """Every act in one line, and what is told of it when it fails."""
-    for action, _ in test_act_words.LINES:
+    for action, _ in test_announce.LINES:
         yield f"{type(action).__name__}: {acts.told(action)}"
     for action, _ in test_announce.OTHERS:
         (said,) = announce.announce(None, action, "no", annotations=test_announce.KEYS)
@@ -109,7 +109,7 @@ def committed() -> Lines:
     intent = test_commit_messages.asking()
     for names in (("node-1",), ("node-1", "node-2")):
         record = test_commit_messages.showing(*names, why="gate smoke failed on node-1")
-        for action, _ in test_act_words.LINES:
+        for action, _ in test_announce.LINES:
             if isinstance(action, StepAct):
                 said = message_of(action, intent, record)
                 yield f"commit: {said.subject or '(of Git)'} | {said.body}"

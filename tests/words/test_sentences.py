@@ -20,7 +20,7 @@ from seatrial.core.movers.pace import words as pace_words
 from seatrial.core.movers.pace.values import WaitCode
 from seatrial.core.survey.audit import findings
 from tests.cli.test_help import PARSERS, WIDTH_MAX
-from tests.core import test_act_words
+from tests.core import test_announce
 from tests.words import collecting, surveying
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -51,7 +51,7 @@ def test_every_hold_is_in_the_list_with_every_count_in_it() -> None:
 
 
 def test_every_act_and_every_row_of_a_table_is_in_the_list() -> None:
-    assert {type(action) for action, _ in test_act_words.LINES} >= set(get_args(Action))
+    assert {type(action) for action, _ in test_announce.LINES} >= set(get_args(Action))
     assert set(dra_words.SENTENCES) == set(Why)
     assert set(pace_words.SENTENCES) == set(WaitCode)
     assert set(findings.MEANINGS) == set(findings.FindingKind)

@@ -13,9 +13,8 @@ import pytest
 from seatrial.adapters.expressions import measurer
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer, variables
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.figures import Figure
+from seatrial.core.model.gates.figures import Figure, Given
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
-from seatrial.core.model.gates.given import Given
 
 GIVEN = Given(
     verdicts=(("speed", "passed"),),

@@ -27,9 +27,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates.attested import Attest, Word
-from seatrial.core.model.gates.gate import Gate, Limit, Metric
-from seatrial.core.model.gates.tenanted import Tenant
+from seatrial.core.model.gates.gate import Attest, Gate, Limit, Metric, Tenant, Word
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Attrition, Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from seatrial.adapters.answered import Answered
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.figures import Given
 from seatrial.core.model.gates.gate import GateVerdict, Measurement
-from seatrial.core.model.gates.given import Given
 from seatrial.core.text import foreign
 from seatrial.ports import Outcome
 

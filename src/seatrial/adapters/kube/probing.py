@@ -28,8 +28,7 @@ from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.base.values import dataclass
 from seatrial.core.model.gates import suite
-from seatrial.core.model.gates.asking import GPU_RESOURCE, is_by_claim
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import GPU_RESOURCE, Gate, GateVerdict, Measurement, is_by_claim
 
 LOOK_SECONDS: Final = 1.0
 END_SECONDS: Final = 60.0

@@ -16,7 +16,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.app.picking import Rollout, Wish
 from seatrial.app.rollout import wishing
 from seatrial.core.base.values import dataclass
-from seatrial.core.model.gates.attested import Said
+from seatrial.core.model.gates.gate import Said
 from seatrial.core.model.instants import Instant
 from seatrial.core.text.commands import filled
 

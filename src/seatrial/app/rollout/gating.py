@@ -15,8 +15,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.core.base.values import dataclass
 from seatrial.core.judging import limits
 from seatrial.core.model.gates import suite
-from seatrial.core.model.gates.ganged import GANG_MIN
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, worst
+from seatrial.core.model.gates.gate import GANG_MIN, Gate, GateVerdict, Measurement, worst
 from seatrial.core.model.gates.suite import LeftOut
 from seatrial.core.model.instants import Instant
 

@@ -119,12 +119,10 @@ def loss_bars(proven: Proven) -> tuple[str, ...]:
     ]
     width = max(len(name) for name, _ in rows)
     most = LOSSES_SHOWN * proven.speeds.asked_loss
-    return tuple(f"{name:>{width}}  {_bar(loss, most):<{WIDTH}}  {_told(loss)}".rstrip() for name, loss in rows)
+    return tuple(f"{name:>{width}}  {_bar(loss, most)}" for name, loss in rows)
 
 
 def _bar(loss: float | None, most: float) -> str:
-    return "█" * round(WIDTH * min(1.0, loss / most)) if loss is not None else "░" * WIDTH
-
-
-def _told(loss: float | None) -> str:
-    return f"{loss:.1%}" if loss is not None else "nothing yet"
+    if loss is None:
+        return f"{'░' * WIDTH}  nothing yet"
+    return f"{'█' * round(WIDTH * min(1.0, loss / most)):<{WIDTH}}  {loss:.1%}"

@@ -83,7 +83,8 @@ def _status(args: argparse.Namespace) -> int:
         formats.print_document(dra_telling.as_data(looked), args.output)
     else:
         print(dra_telling.table(looked, is_wide=args.output == formats.WIDE))
-        _tell_unseen(looked)
+        for text in looked.unseen:
+            print(f"seatrial: not seen: {text}", file=sys.stderr)
     return status_code(looked)
 
 
@@ -134,11 +135,6 @@ def reroll_code(ended: Ended) -> ExitCode:
             return ExitCode.INCONCLUSIVE
         case End.FRESH | End.NO_DRIVER | End.TRIAL | End.REQUESTED:
             return ExitCode.OK
-
-
-def _tell_unseen(looked: Looked) -> None:
-    for text in looked.unseen:
-        print(f"seatrial: not seen: {text}", file=sys.stderr)
 
 
 def _say(text: str) -> None:

@@ -338,7 +338,7 @@ def _done(node: NodeSeen) -> list[str]:
     """What is said of a node that nothing is to be done for; one that has lost GPUs since is not in order."""
     from seatrial.cli.show import node_data
     from seatrial.core.holds import hold
-    from seatrial.core.node.readiness import lacks_since
+    from seatrial.core.node.readiness import lacks_since, waived_of
     from seatrial.core.words import explain
 
     lost = [hold(node.name, lack.code, lack.params) for lack in lacks_since(node)]
@@ -346,6 +346,9 @@ def _done(node: NodeSeen) -> list[str]:
         if node_data.cordoned_by(node) == node_data.BY_ANOTHER:
             uncordon = f"`kubectl uncordon {quote(node.name)}` opens it once that is no longer wanted"
             return [f"Answer    {node.name}: {_settled(node)}, and somebody else keeps it cordoned; {uncordon}."]
+        if waived := waived_of(node):
+            step = f"accepted by a person. `seatrial doctor {quote(node.name)}` looks for the cause."
+            return [f"Answer    {node.name}: its upgrade is done, with less than before ({waived}), {step}"]
         return [f"Answer    {'it is done; ' if node.record is not None else ''}there is nothing to do."]
     # The rest of a next step is for an upgrade under way: a node that is done accepts no loss.
     steps = ((explain.why(each), explain.next_step(each).partition(". ")[0].rstrip(".")) for each in lost)

@@ -19,8 +19,8 @@ from typing import TypeAlias
 from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.actions.on_rollouts import rollout_subject
 from seatrial.core.base.values import dataclass
+from seatrial.core.model.gates.figures import Given
 from seatrial.core.model.gates.gate import Gate
-from seatrial.core.model.gates.given import Given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

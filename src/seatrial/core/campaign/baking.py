@@ -15,8 +15,7 @@ from seatrial.core.judging.kinds import expressing
 from seatrial.core.judging.kinds.ganging import Shared, shared
 from seatrial.core.judging.tries import TRIES_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
-from seatrial.core.model.gates.ganged import NOBODY, Gang
-from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement, worst
+from seatrial.core.model.gates.gate import NOBODY, READINESS, Gang, Gate, GateResult, GateVerdict, Measurement, worst
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 

@@ -24,8 +24,8 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing, tenanting
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
+from seatrial.core.model.gates.figures import Given
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
-from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress

@@ -17,10 +17,9 @@ from typing import Final
 from seatrial.core.base.values import dataclass, field
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.fields import kept
-from seatrial.core.model.gates.attested import Word
 from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposed
-from seatrial.core.model.gates.gate import Gate, GateResult
+from seatrial.core.model.gates.gate import Gate, GateResult, Word
 from seatrial.core.model.gates.suite import Suite
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer

@@ -138,6 +138,12 @@ def lacks_since(node: NodeSeen) -> Iterator[Lack]:
     return _offer_lacks(node.facts, before) if before is not None else iter(())
 
 
+def waived_of(node: NodeSeen) -> str:
+    """What a node offers less of than before a loss that a person accepted; empty where it is back."""
+    waived = node.record.waived if node.record is not None else None
+    return next((str(lack.params["less"]) for lack in _offer_lacks(node.facts, waived) if "less" in lack.params), "")
+
+
 def _offer_lacks(facts: NodeFacts, before: GpuOffer | None) -> Iterator[Lack]:
     if facts.mig_state in ("pending", "rebooting", "failed"):
         yield Lack(HoldCode.MIG_NOT_SETTLED, {"state": facts.mig_state, "config": facts.offer.mig_config})

@@ -18,6 +18,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import troubles
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, Taken
 from seatrial.core.model.seen.rollouts import Rebuff
@@ -142,6 +143,7 @@ def open_phase(
         is_cordon_theirs=not is_ours and (kept.is_cordon_theirs or (is_restarting and facts.is_cordoned)),
         reason=reason or "",
         trouble="",
+        waived=_waived(before, facts),
         moves_network=kept.moves_network or facts.is_network_due,
         old_pod=_pod_to_replace(node, phase) or kept.old_pod,
         has_lost_driver=not is_done and closing.has_lost_driver(node),
@@ -159,6 +161,12 @@ def open_phase(
     return Step(
         action=writing(node=node.name, record=record, expect=facts.resource_version, labels=resumed, answers=answers)
     )
+
+
+def _waived(record: NodeRecord | None, facts: NodeFacts) -> GpuOffer | None:
+    if record is None:
+        return None
+    return record.waived or (record.before if facts.is_loss_accepted else None)
 
 
 def _pod_to_replace(node: NodeSeen, phase: NodePhase) -> str:
@@ -209,8 +217,9 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         closed_at=None,
         boot_id="",
         taken=None,
-        # Whoever accepts a loss and tries again measures the node anew.
+        # After an accepted loss the node is measured again.
         before=None if facts.is_loss_accepted else kept.before,
+        waived=_waived(kept, facts),
         moves_network=kept.moves_network or facts.is_network_due,
         is_requested=is_requested or kept.is_requested,
         old_pod=facts.driver.uid if is_requested and facts.driver else kept.old_pod,

@@ -45,8 +45,7 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.base.values import dataclass
 from seatrial.core.model.campaign import Switch, Via
-from seatrial.core.model.gates.asking import in_words
-from seatrial.core.model.gates.gate import PREPULL
+from seatrial.core.model.gates.gate import PREPULL, in_words
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.model.seen.operators import ON_DELETE

@@ -29,7 +29,7 @@ from seatrial.adapters.kube.reading.items import (
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.core.base.values import dataclass
 from seatrial.core.model import consumers
-from seatrial.core.model.gates.asking import GPU_RESOURCE
+from seatrial.core.model.gates.gate import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen import jobs
 from seatrial.core.model.seen.operands import APPS, Operand, OperandPod

@@ -45,8 +45,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates.attested import Said, Word
-from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.gate import Gate, Said, Word
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Attrition, PolicyWish, Share

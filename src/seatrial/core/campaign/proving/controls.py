@@ -13,8 +13,8 @@ from typing import Final
 
 from seatrial.core.judging import matching
 from seatrial.core.judging.matching import CONTROLS_MAX, Peer
-from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.gates.default_suite import gpu_count
+from seatrial.core.model.gates.gate import GPU_RESOURCE
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.movers.view import View

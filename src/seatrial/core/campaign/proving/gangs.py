@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from seatrial.core.campaign.proving.controls import tenants
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.gates.asking import GPU_RESOURCE
-from seatrial.core.model.gates.ganged import GANG_MIN, Gang
-from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.gate import GANG_MIN, GPU_RESOURCE, Gang, Gate
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.movers.view import View
 

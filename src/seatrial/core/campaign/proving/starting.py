@@ -6,8 +6,8 @@ Tests: tests/core/test_asking.py
 from __future__ import annotations
 
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.figures import Given
 from seatrial.core.model.gates.gate import Gate
-from seatrial.core.model.gates.given import Given
 from seatrial.core.movers.view import View
 
 

@@ -15,8 +15,7 @@ from collections.abc import Iterable
 
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.model.gates.attested import Word
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, Word
 from seatrial.core.model.instants import Instant
 from seatrial.core.text.moments import dated
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from seatrial.core.model.gates.figures import Figure
+from seatrial.core.model.gates.figures import Figure, Given
 from seatrial.core.model.gates.gate import GateResult, GateVerdict, Measurement
-from seatrial.core.model.gates.given import Given
 from seatrial.core.model.seen.nodes import NodeFacts
 
 PRODUCT: Final = "nvidia.com/gpu.product"

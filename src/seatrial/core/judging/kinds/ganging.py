@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from seatrial.core.base.values import dataclass, replace
 from seatrial.core.judging.tries import DETAIL_MAX, Judged, judge
-from seatrial.core.model.gates.ganged import Gang
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gang, Gate, GateVerdict, Measurement
 from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from seatrial.core.errors import CoreBug
 from seatrial.core.judging.tries import TRIES_MAX
-from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Measurement
-from seatrial.core.model.gates.tenanted import Tenant
+from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Measurement, Tenant
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.model.campaign import Campaign, CampaignRecord
-from seatrial.core.model.gates.asking import GPU_RESOURCE
+from seatrial.core.model.gates.gate import GPU_RESOURCE
 from seatrial.core.model.gates.suite import BUILT_IN, WHOLE, LeftOut, Needs, Suite, has_links, suite_of
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts

@@ -52,3 +52,15 @@ class Unmeasured:
     node: str
     why: str
     gpu: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the other gates of the round have said of a node."""
+
+    verdicts: tuple[tuple[str, str], ...] = ()
+    """By gate."""
+    figures: tuple[tuple[str, Figure], ...] = ()
+    """By gate. One that was not measured on every GPU, or is no number on one, is not among them at all."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """What is seen of the node: its name, the driver that it runs, its product."""

@@ -1,6 +1,16 @@
 """Gates: what is asked of a canary, what came of one try, and the verdict that is kept. Unknown is never a pass.
 
-Tests: tests/core/test_gates.py
+First what some gates ask for beside a figure: a share of real work (Tenant), a word of a person or a system (Attest),
+GPUs by a counted resource or by a ResourceClaim, and several nodes at once (Ganged). Then the gate itself.
+
+    nvidia.com/gpu in allocatable                        the device plugin gives GPUs out, and the scheduler counts them
+    none, and ResourceSlices of gpu.nvidia.com           the DRA driver does: a claim of that device class
+    neither                                              as a resource, which the scheduler does not find: told so
+
+Laws of this file: values only; what counts as well is judged in core/judging. An attested word has an end: with the
+chart's policy the API server holds the name to the person who is signed in, and keeps other people's words.
+
+Tests: tests/core/test_gates.py, tests/core/test_attesting.py, tests/core/test_asking.py, tests/core/test_ganging.py
 """
 
 from __future__ import annotations
@@ -12,10 +22,98 @@ from typing import Final
 
 from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
-from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
-from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.instants import Instant
+from seatrial.core.text.names import number_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """Whose pods, how many of them, and for how long without a break."""
+
+    pod_selector: str
+    """By their labels, as Kubernetes writes it."""
+    pods: int = 1
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attest:
+    """What somebody has to say of every canary."""
+
+    asks: str
+    """What is to be so, in words for whoever is asked."""
+
+
+class Said(StrEnum):
+    """The two things that can be said."""
+
+    GOOD = "pass"
+    BAD = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What somebody said for a gate."""
+
+    gate: str
+    node: str = ""
+    """The canary it is about; empty for all of them."""
+    is_pass: bool
+    because: str
+    by: str = ""
+    """Who said it, by the name under which the API server knows them; empty where nobody knows."""
+    at: Instant
+    until: Instant
+    """From then on it counts no more."""
+
+    def is_about(self, gate: str, node: str) -> bool:
+        return self.gate == gate and self.node in ("", node)
+
+
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+DEVICE_CLASS: Final = "gpu.nvidia.com"
+"""Whole GPUs of the DRA driver of the same name; its MIG devices are of a class of their own."""
+
+
+def is_by_claim(resources: Iterable[str], *, has_slices: bool) -> bool:
+    """Whether a node's GPUs are had by a ResourceClaim only; `resources` are the names it has something of."""
+    return has_slices and GPU_RESOURCE not in resources
+
+
+def in_words(gpu_count: int, *, by_claim: bool) -> str:
+    """What is asked for, and which way."""
+    counted = number_of(gpu_count, "GPU")
+    return f"{counted} by a ResourceClaim" if by_claim and gpu_count else counted
+
+
+GANG_MIN: Final = 2
+"""Fewer nodes are no gang."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """The canaries of a round, as a gate that needs several of them finds them."""
+
+    nodes: tuple[str, ...] = ()
+    """Those that have room, the first of them speaks for all."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Nodes without room, and why."""
+    may_be_left_out: bool = False
+    """Whether a round may do without: it can never be had here, or it was had before."""
+
+    @property
+    def is_formed(self) -> bool:
+        return len(self.nodes) >= GANG_MIN
+
+    def why_not(self, node: str) -> str:
+        """Why a node is in no gang."""
+        found = dict(self.left_out).get(node)
+        return found or f"a sum over nodes needs {GANG_MIN}, and {node} is alone"
+
+
+NOBODY: Final = Gang(may_be_left_out=True)
+
 
 PREPULL: Final = "prepull"
 """The Job that brings a driver's image to a node before it is moved: measured like a gate, and no gate of anybody's."""

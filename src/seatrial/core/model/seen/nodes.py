@@ -12,7 +12,7 @@ from typing import Final
 
 from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.model.fields import kept
-from seatrial.core.model.gates.asking import is_by_claim
+from seatrial.core.model.gates.gate import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.operands import Operand, OperandSeen
@@ -253,6 +253,8 @@ class NodeRecord:
     """Somebody on the node offered to save their work, so evictions get that much longer."""
     before: GpuOffer | None = None
     """What the node offered when we cordoned it."""
+    waived: GpuOffer | None = None
+    """What it offered before a loss that a person accepted."""
     closed_at: Instant | None = None
     """When this attempt last cordoned it, or found it cordoned; None where somebody else did that for us."""
     boot_id: str = ""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.base.values import dataclass
-from seatrial.core.model.gates.asking import DEVICE_CLASS
+from seatrial.core.model.gates.gate import DEVICE_CLASS
 
 CLAIM: Final = "gpus"
 """What the pod calls its claim."""

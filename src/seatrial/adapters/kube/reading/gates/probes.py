@@ -44,8 +44,7 @@ from seatrial.adapters.kube.reading.items import controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.asking import GPU_RESOURCE
-from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import GPU_RESOURCE, PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
 from seatrial.core.text.moments import readable_instant
 
