@@ -72,7 +72,7 @@ stories: $(READY) ## play the long stories: leaders that freeze, the operator's 
 
 explore: $(READY) ## walk every state of larger small worlds, and draw four times as many worlds and stories (half an hour)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8
-	@SEATRIAL_EXAMPLES=4 $(RUN)/python -m pytest tests/properties tests/core/test_plan.py -q --durations=8
+	@SEATRIAL_EXAMPLES=4 $(RUN)/python -m pytest tests/properties tests/core/compat/test_plan.py -q --durations=8
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q

@@ -300,7 +300,7 @@ def _may_speak(seed: str, world: World, fault: Fault, times: Iterable[float]) ->
     """In which rounds an upgrade could fail: where a figure lost more than is tolerated, or there was an event.
 
     The same upgrade of the same seed, by its sums alone. A loss that is tolerated is no evidence against itself, and of
-    an event only the hour it happens in: tests/core/test_judging_findings.py and test_judging_rare.py hold both rules.
+    an event only the hour it happens in: test_judging_findings.py and test_judging_rare.py hold both rules.
     Leaps to the better are skipped here, which judging may leave out: so no mean is lower than the one that is judged.
     """
     chance, fates = random.Random(seed), random.Random(f"{seed}/events")  # noqa: S311  a simulation

@@ -4,7 +4,7 @@ The reader of the package (seatrial.core.compat.facts) checks the schema: versio
 Here is asked what only makes sense of the whole: release lines are complete, and what one table says of another's rows
 is true.
 
-Tests: tests/core/test_facts.py
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

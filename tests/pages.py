@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 
 
 def blocks_of(page: str) -> list[str]:

@@ -26,7 +26,7 @@ from seatrial.run.memory import Memory
 from seatrial.run.routing import Router, Routes
 from seatrial.sim.world import World
 from tests.builders import NOW, a_snapshot
-from tests.core.test_announce import LINES
+from tests.core.words.test_announce import LINES
 from tests.run.test_loop import Pages, a_world
 from tests.run.test_routing import Place
 

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent
 APP, CLI = "app/test_rerolling.py", "cli/test_dra.py"
-STANDING, REROLLING = "core/test_dra_standing.py", "core/test_dra_rerolling.py"
+STANDING, REROLLING = "core/movers/test_dra_standing.py", "core/movers/test_dra_rerolling.py"
 SEEDS = "sim/test_dra_seeds.py"
 CHART, CHART_REAL, HOOK = "chart/test_post_chart.py", "chart/test_chart_real.py", "e2e/test_hook_job.py"
 CONTROLLER = "controller/test_reroller.py"

@@ -86,7 +86,7 @@ LINES_MAX: Final = {
     "src/seatrial/app": 7_987,
     "src/seatrial/cli": 13_487,
     "src/seatrial/controller": 2_808,
-    "src/seatrial/core": 50_397,
+    "src/seatrial/core": 50_417,
     "src/seatrial/manifests": 136,
     "src/seatrial/probes": 2_064,
     "src/seatrial/run": 693,

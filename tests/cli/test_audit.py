@@ -18,7 +18,7 @@ from seatrial.cli.survey import audit
 from seatrial.core.survey.audit.findings import FindingKind
 from tests import audited
 from tests.cli.served import serving
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 
 DAY: Final = {"helm": "2026-02-01", "openshift": "2025-11-01", "dra": "2026-02-01"}
 MATRIX: Final = """\

@@ -18,8 +18,8 @@ from tests import audited as clusters
 from tests.adapters.kube import standin
 from tests.cli.served import serving
 from tests.cli.test_audit import DAY, drifted
-from tests.core.knowledge import facts
-from tests.core.surveyed import a_cluster, a_node
+from tests.core.compat.knowledge import facts
+from tests.core.survey.surveyed import a_cluster, a_node
 
 AT = datetime(2026, 2, 1, 5, 17, tzinfo=UTC)
 

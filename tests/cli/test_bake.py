@@ -21,7 +21,7 @@ from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.words.proofs import Proven
 from seatrial.core.words.speeds import Speed, Speeds
 from tests.cli.test_rollout_tree import a_look
-from tests.core.upgrades import an_upgrade
+from tests.core.judging.upgrades import an_upgrade
 
 HOUR = 3600.0
 

@@ -17,7 +17,7 @@ from seatrial.cli.main import main
 from seatrial.core.survey.sources import DIAGNOSED, KINDS
 from tests import audited, doctored
 from tests.cli.served import serving
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 from tests.pages import blocks_of, granted_by, rules_of
 
 Serve = Callable[..., list[str]]

@@ -12,7 +12,7 @@ from seatrial.core.model.seen.work import WorkSeen
 from seatrial.ports import Sight
 from tests.builders import NOW
 from tests.cli.test_forecast import data_of, seen_as, told
-from tests.core.test_attrition_books import a_job, node, seen, wish
+from tests.core.budget.test_attrition_books import a_job, node, seen, wish
 
 SMALL = [
     "forecast",

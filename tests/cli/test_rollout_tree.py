@@ -29,7 +29,7 @@ from seatrial.core.movers.mover import mover_of
 from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight
 from tests import builders
-from tests.core.upgrades import an_upgrade
+from tests.core.judging.upgrades import an_upgrade
 
 FIRMWARE = ByHand(component=Component.FIRMWARE_CX7)
 PLAIN = Ink(is_plain=True)

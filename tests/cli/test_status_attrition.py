@@ -14,7 +14,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.rollouts import Cost
 from tests.builders import NOW
 from tests.cli.test_status import Show, a_look, show  # noqa: F401  a fixture
-from tests.core.test_attrition_books import HOUR, WAVING, a_job, node, seen, wish
+from tests.core.budget.test_attrition_books import HOUR, WAVING, a_job, node, seen, wish
 
 COST = Cost(
     idle_gpu_seconds=5400.0,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from docs import frontier_picture
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "upgrade-a-busy-cluster.md"
 LINE = re.compile(r"\|[^|]*\| (\d+) h \| ([\d.]+) \| ([\d.]+) \|")

@@ -20,7 +20,7 @@ from docs import terminal_picture
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.nodes import consumers, manifests
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 from tests.docs import console
 from tests.docs.terminal import on_terminal
 from tests.e2e.light_stage import LightStage, light_stage

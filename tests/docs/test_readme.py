@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 from tests.docs import console
 from tests.testbed.caches import cache_in, go_modules
 

@@ -28,10 +28,10 @@ def test_a_mistake_whose_old_text_is_not_there_exactly_once_is_refused(text: str
 
 def test_the_tests_that_a_file_names_are_asked_first_and_no_file_of_tests_twice() -> None:
     first, *others = by_hand.helpings("src/seatrial/core/text/names.py", ROOT)
-    assert "tests/core/test_names.py" in first
+    assert "tests/core/text/test_names.py" in first
     asked = [name for helping in others for name in helping]
     assert by_hand.CONTAINMENT in asked
-    assert "tests/core/test_leaving.py" in others[-1], "at last all tests of its layer"
+    assert "tests/core/campaign/test_leaving.py" in others[-1], "at last all tests of its layer"
     assert len({*first, *asked}) == len([*first, *asked])
 
 

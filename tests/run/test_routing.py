@@ -16,7 +16,7 @@ from seatrial.core.actions.on_nodes import AskCheckpoint, Cordon
 from seatrial.core.model.campaign import SourceFacts, Via
 from seatrial.ports import Outcome, Result
 from seatrial.run.routing import IN_FLIGHT_MAX, Router, Routes
-from tests.core.test_announce import LINES
+from tests.core.words.test_announce import LINES
 
 ACTS = [act for act, _ in LINES]
 (ASK,) = (act for act in ACTS if isinstance(act, AskCheckpoint) and act.webhook)

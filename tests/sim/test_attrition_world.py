@@ -27,7 +27,7 @@ from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from tests.builders import OLD, an_intent
-from tests.core.explained import sentence
+from tests.core.words.explained import sentence
 
 HOUR = 3600.0
 START = 1_000_000.0

@@ -29,7 +29,7 @@ from seatrial.sim.forecast.busy.ours import ByAttrition
 from seatrial.sim.forecast.busy.seen import Seen
 from seatrial.sim.forecast.busy.traces import HOUR, Saves
 from tests.builders import NOW
-from tests.core.test_attrition_books import a_job, ahead, closed, node, seen, wish
+from tests.core.budget.test_attrition_books import a_job, ahead, closed, node, seen, wish
 
 FULL = [node(f"n{each}", a_job(f"j{each}", f"n{each}")) for each in range(1, 5)]
 SHARED = node("n5", *(a_job(f"s{each}", "n5", 1, hours=0.1 * each) for each in range(8)))

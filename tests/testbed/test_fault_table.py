@@ -7,7 +7,7 @@ import re
 import pytest
 
 from seatrial_lab.testbed.nodes.faults import FAULTS
-from tests.core.knowledge import ROOT
+from tests.core.compat.knowledge import ROOT
 
 
 def test_the_page_about_the_testbed_has_the_table_as_it_is() -> None:

@@ -25,9 +25,9 @@ from seatrial.core.survey.audit import findings
 from seatrial.core.words import acts, announce, conditions, explain, proofs, requests, speeds
 from seatrial.core.words.commits import message_of, tag_message
 from tests.builders import NOW, a_campaign_record
-from tests.core import test_announce, test_commit_messages, test_conditions, test_proofs, test_speeds
-from tests.core.explained import sentence
-from tests.core.test_explain import real_hold
+from tests.core.words import test_announce, test_commit_messages, test_conditions, test_proofs, test_speeds
+from tests.core.words.explained import sentence
+from tests.core.words.test_explain import real_hold
 from tests.words import surveying
 
 COUNTS: Final = ("0", "1", "2")

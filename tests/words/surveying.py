@@ -15,7 +15,7 @@ from seatrial.core.survey.adoption.traces import Traces
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.objects import DaemonSetObject, Objects, PoolObject, SubscriptionObject
 from seatrial.core.survey.sources import Source
-from tests.core.surveyed import (
+from tests.core.survey.surveyed import (
     DRIVER,
     NAMESPACE,
     STARTED_AT,
@@ -27,7 +27,7 @@ from tests.core.surveyed import (
     found,
     pods_of,
 )
-from tests.core.test_audit_findings import OLD, unpulled, with_driver
+from tests.core.survey.test_audit_findings import OLD, unpulled, with_driver
 
 RULED: Final = frozenset(
     {FindingKind.INCOMPATIBLE, FindingKind.EXPIRED_SUPPORT, FindingKind.WARNED, FindingKind.UNPROVEN}

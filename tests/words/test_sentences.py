@@ -20,7 +20,7 @@ from seatrial.core.movers.pace import words as pace_words
 from seatrial.core.movers.pace.values import WaitCode
 from seatrial.core.survey.audit import findings
 from tests.cli.test_help import PARSERS, WIDTH_MAX
-from tests.core import test_announce
+from tests.core.words import test_announce
 from tests.words import collecting, surveying
 
 GOLDEN = Path(__file__).parent / "golden"

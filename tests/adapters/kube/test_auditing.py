@@ -18,7 +18,7 @@ from seatrial.core.survey.audit.readings import Absent, NotObservable, Seen
 from seatrial.core.survey.sources import AUDITED, KINDS, Source, Why
 from tests import audited
 from tests.adapters.kube import standin
-from tests.core.knowledge import facts
+from tests.core.compat.knowledge import facts
 from tests.pages import granted_by, rules_of
 
 ON: Final = {"helm": date(2026, 2, 1), "openshift": date(2025, 11, 1), "dra": date(2026, 2, 1)}

@@ -23,7 +23,7 @@ from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests import forked
-from tests.core.knowledge import ON, facts
+from tests.core.compat.knowledge import ON, facts
 from tests.pages import rules_of
 
 pytestmark = pytest.mark.cluster

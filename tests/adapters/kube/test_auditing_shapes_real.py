@@ -23,7 +23,7 @@ from seatrial_lab.testbed.nodes import openshift
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests import audited
 from tests.cli.test_audit import DAY
-from tests.core.knowledge import facts
+from tests.core.compat.knowledge import facts
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 

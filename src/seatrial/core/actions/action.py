@@ -1,6 +1,6 @@
 """Any act, and what all of them are asked.
 
-Law of this file: what is not in this union cannot be done. Tests: tests/core/test_actions.py
+Law of this file: what is not in this union cannot be done. Tests: tests/core/actions/test_actions.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     AskToMerge          have a pull request ask people to merge a step that was pushed to a branch of ours
     CloseRequest        close it, since the rollout is undone
 
-Law of this file: each has a step, which a campaign takes at most once. Tests: tests/core/test_actions.py
+Law of this file: each has a step, which a campaign takes at most once. Tests: tests/core/actions/test_actions.py
 """
 
 from __future__ import annotations

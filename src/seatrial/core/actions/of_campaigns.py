@@ -9,7 +9,7 @@
     PausePool           keep a MachineConfigPool still, or let it go again
 
 Law of this file: what is set in a campaign's name can be taken away again by it, and says whose it is.
-Tests: tests/core/test_actions.py
+Tests: tests/core/actions/test_actions.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
     ReleaseMaintenance  tell it that the node is no longer needed
 
 Law of this file: a phase is opened by a write of the node's record, and whatever else that write does rides in the same
-PATCH. Tests: tests/core/test_actions.py
+PATCH. Tests: tests/core/actions/test_actions.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     GuardRollout        put our finalizer on the rollout, before anything else is written for it
     ReleaseRollout      take it away again: the rollout was deleted, and nothing of ours is left that is not told
 
-Law of this file: each is written only over what was seen. Tests: tests/core/test_actions.py
+Law of this file: each is written only over what was seen. Tests: tests/core/actions/test_actions.py
 """
 
 from __future__ import annotations

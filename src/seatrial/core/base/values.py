@@ -5,7 +5,7 @@ class on its own, which was half of what `seatrial status` cost; here the method
 result is a dataclass: `fields`, `replace`, `match` and pickle take it, and type checkers see the standard library's own
 decorator. Classes that can be changed, or have no slots, are made by the standard library.
 
-Law of this file: a value behaves as if the standard library had made it. Tests: tests/core/test_values.py
+Law of this file: a value behaves as if the standard library had made it. Tests: tests/core/base/test_values.py
 """
 
 from __future__ import annotations

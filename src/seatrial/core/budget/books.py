@@ -1,6 +1,6 @@
 """The ledger of one pass, opened: who is in it, what it leaves of the budget, and who else is let in.
 
-Law of this file: it puts the parts of this room together and adds no rule. Tests: tests/core/test_decide.py
+Law of this file: it puts the parts of this room together and adds no rule. Tests: tests/core/decision/test_decide.py
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ and whoever has not seen its failure yet must count it too. A node that comes ba
 back, and is counted as unavailable while it has no driver. A node whose record says that it is under way is put back
 into a ledger that lost it, whatever the limits say.
 
-Tests: tests/core/test_capacity.py
+Tests: tests/core/budget/test_capacity.py
 """
 
 from __future__ import annotations

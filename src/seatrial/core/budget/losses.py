@@ -3,7 +3,7 @@
 The ledger is written whenever a node is admitted or let go, and every write says when it was made. So what a rollout
 costs until the next write is what stood in the ledger since the last one, and no clock of its own is needed: neither a
 crash nor a controller that was away for hours changes the sum. Nodes that others move are in no ledger of ours.
-Tests: tests/core/test_losses.py
+Tests: tests/core/budget/test_losses.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who goes first among the nodes that may start: order policies, each a sort key. The name always decides a tie.
 
-Tests: tests/core/test_order.py
+Tests: tests/core/budget/test_order.py
 """
 
 from __future__ import annotations

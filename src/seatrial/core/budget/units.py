@@ -4,7 +4,7 @@ Law of this file: a member that cannot start keeps the others from starting, and
 is cordoned. After that a unit is finished as far as it can be. On the way back nobody is waited for: to keep a whole
 clique on a rejected driver for the sake of one dead node would be the worse tear.
 
-Tests: tests/core/test_units.py
+Tests: tests/core/budget/test_units.py
 """
 
 from __future__ import annotations

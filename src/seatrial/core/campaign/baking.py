@@ -3,7 +3,8 @@
 Gates are asked in rounds. The time between two rounds counts as evidence when the later of them passed, we were looking
 all the while, and nothing befell a canary (evidence.py); where a monitoring system watches, only time with data does
 (exposing.py): a gate that cannot be measured, a canary that is not well, an
-outage of ours or of the API server lengthen the bake, they never shorten the evidence. Tests: tests/core/test_baking.py
+outage of ours or of the API server lengthen the bake, they never shorten the evidence.
+Tests: tests/core/campaign/test_baking.py
 """
 
 from __future__ import annotations

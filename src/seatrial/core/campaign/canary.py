@@ -2,7 +2,7 @@
 
 A canary has to be whole before the work: Ready, schedulable, not marked skip, with a driver that runs what everybody
 runs. The node on which the operator itself runs is the last choice: moving its pod would stop the mover. Tests:
-tests/core/test_canary.py
+tests/core/campaign/test_canary.py
 """
 
 from __future__ import annotations

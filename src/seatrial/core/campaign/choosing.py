@@ -7,7 +7,7 @@ One that was Done and is to be undone has work again. Of those not begun, who co
 stands behind those who do not, and so does who waits for half-done nodes, since another may be there to finish them;
 and of those that ended, who moved no driver stands behind those who did, since nodes that come late still want theirs.
 
-Tests: tests/core/test_choosing.py
+Tests: tests/core/campaign/test_choosing.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Law of this file: nobody leaves a GPU for a measurement, and nobody waits for on
 out and named, and so is one on which a gate does not pass; each is asked once in a round, one gate after the other, and
 has as long as its gates may take. What a control shows fails nobody. A round is added in the write that ends it.
 
-Tests: tests/core/test_comparing.py; whole campaigns: tests/sim/test_comparing.py
+Tests: tests/core/campaign/test_comparing.py; whole campaigns: tests/sim/test_comparing.py
 """
 
 from __future__ import annotations

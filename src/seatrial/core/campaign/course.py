@@ -1,7 +1,7 @@
 """What a campaign does next, as a value, and the table of phases it may walk along.
 
 Law of this file: no phase is opened but through `turn_to`, which looks it up in the table.
-docs/reference/rollout-phases.md and its diagram are drawn from TRANSITIONS. Tests: tests/core/test_rollout.py
+docs/reference/rollout-phases.md and its diagram are drawn from TRANSITIONS. Tests: tests/core/campaign/test_rollout.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 Law of this file: we look now and then, and things come and go between two looks, so what is compared are signs that
 stay. A look that is the same as before is not written down: one write for what happened, none for each pass.
 
-Tests: tests/core/test_evidence.py
+Tests: tests/core/campaign/test_evidence.py
 """
 
 from __future__ import annotations

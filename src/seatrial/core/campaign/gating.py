@@ -2,7 +2,7 @@
 
 Law of this file: a round that failed ends the campaign, whatever comes after it; one that cannot be measured proves
 nothing; and evidence is of one canary: when it is another node than it was, everything begins anew. Counting is in
-baking.py, judging in gates.py. Tests: tests/core/test_evidence.py, tests/core/test_rollout.py
+baking.py, judging in gates.py. Tests: tests/core/campaign/test_evidence.py, tests/core/campaign/test_rollout.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Law of this file: there is no rollback engine. The old version is wanted again, and whoever runs another goes there as
 it came; who never left is not touched. A node that cannot go back any more, such as one that died, is taken out by a
-person's skip label, and the end says in what state it was left. Tests: tests/core/test_rollout.py
+person's skip label, and the end says in what state it was left. Tests: tests/core/campaign/test_rollout.py
 """
 
 from __future__ import annotations

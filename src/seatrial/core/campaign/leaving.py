@@ -13,7 +13,7 @@ NVIDIA's controller would move to the published version at once, and the pause o
 Law of this file: all of it follows from the deletion, which the API server remembers, and from what is seen. No record
 is needed, so a crash between any two writes changes nothing about the end. Nobody new is disturbed.
 
-Tests: tests/core/test_leaving.py
+Tests: tests/core/campaign/test_leaving.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 Law of this file: an estimate for people; nothing is decided by it, and nothing is drawn out of time in which others
 were waited for: how long the canary took says little about a node. Where something counts that nobody can know, a yes,
-a window, the hands of people, it says so: it will take at least as long. Tests: tests/core/test_outlook.py
+a window, the hands of people, it says so: it will take at least as long. Tests: tests/core/campaign/test_outlook.py
 """
 
 from __future__ import annotations

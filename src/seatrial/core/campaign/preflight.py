@@ -1,6 +1,6 @@
 """What has to be so before the first write of a campaign, and what the matrix has to say as long as it lasts.
 
-Every reason is told at once, so that a person mends all of them in one go. Tests: tests/core/test_preflight.py
+Every reason is told at once, so that a person mends all of them in one go. Tests: tests/core/campaign/test_preflight.py
 """
 
 from __future__ import annotations

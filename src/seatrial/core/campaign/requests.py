@@ -3,7 +3,7 @@
 A request that is still open when the campaign has ended would publish all the same once somebody merges it. Only steps
 forward are withdrawn; the request to take something back is what people are to merge.
 
-Tests: tests/core/test_asking_to_merge.py
+Tests: tests/core/campaign/test_asking_to_merge.py
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ commit by its step, a probe by its round, a mark by the node's label. Who is not
     gating.py     gates and bake                                going_back.py  the way back
     stragglers.py members that cannot start
 
-Tests: tests/core/test_rollout.py
+Tests: tests/core/campaign/test_rollout.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     failed at the end     the promotion waits for a person: mended, left out, or approved without it
 
 Law of this file: nobody is given up. Who is left behind stays open, and follows by itself when it can; waves that came
-after do not wait for it again. Tests: tests/core/test_stragglers.py
+after do not wait for it again. Tests: tests/core/campaign/test_stragglers.py
 """
 
 from __future__ import annotations

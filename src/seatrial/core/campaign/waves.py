@@ -3,7 +3,8 @@
     fixed        4, 8, 12, …                        linear   2, then 4 more, then 6 more, …
     exponential  1, then 2 more, then 4 more, …     percentages   5 %, 25 %, 100 % of the fleet
 
-Every wave has at least one node of its own, and the last one reaches the last node. Tests: tests/core/test_waves.py
+Every wave has at least one node of its own, and the last one reaches the last node.
+Tests: tests/core/campaign/test_waves.py
 """
 
 from __future__ import annotations

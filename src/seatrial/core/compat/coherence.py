@@ -2,7 +2,7 @@
 
 Whether versions go together is a rule, not a matter of coherence.
 
-Tests: tests/core/test_matrix.py
+Tests: tests/core/compat/test_matrix.py
 """
 
 from __future__ import annotations

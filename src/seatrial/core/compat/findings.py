@@ -1,6 +1,6 @@
 """What a rule answers: a Finding, with its verdict, where it points, who says so, and what to do. Values only.
 
-Tests: tests/core/test_rules_checking.py
+Tests: tests/core/compat/test_rules_checking.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Every value remembers where it was written, so that a finding can point at it. A
 what is wrong about it: a rule that needs it fails there, and nowhere else. What may happen to a matrix is in moves.py,
 what is odd about one in coherence.py.
 
-Tests: tests/core/test_matrix.py
+Tests: tests/core/compat/test_matrix.py
 """
 
 from __future__ import annotations

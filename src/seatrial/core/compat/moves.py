@@ -8,7 +8,7 @@ files: bringing a text in line with the new matrix is the business of whoever ke
 What belongs to the set moves with it (versions, hardware, accepted warnings, the day it went out); what belongs to the
 place stays (status, canary node, notes: a person's words are not ours to move).
 
-Tests: tests/core/test_matrix.py
+Tests: tests/core/compat/test_matrix.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Which range a release supports is a fact and comes from outside. Some supported sets have holes: those are sets, not
 ranges.
 
-Tests: tests/core/test_versions.py
+Tests: tests/core/compat/test_versions.py
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ The laws, which every scheme inherits:
     ├── VersionInvalid (ValueError)   the text is no version of this scheme
     └── NotComparable (TypeError)     both are versions, but nobody can say which is newer
 
-Tests: tests/core/test_versions.py
+Tests: tests/core/compat/test_versions.py
 """
 
 from __future__ import annotations

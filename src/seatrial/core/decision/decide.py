@@ -5,7 +5,7 @@
     summary    what is written down of it
 
 The same function serves the live controller, the simulator, the property tests and the explorer. It composes; it knows
-no more. Tests: tests/core/test_decide.py
+no more. Tests: tests/core/decision/test_decide.py
 """
 
 from __future__ import annotations

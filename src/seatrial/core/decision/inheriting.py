@@ -5,7 +5,7 @@
     NVIDIA's controller has it     what keeps that controller from moving any node
 
 Law of this file: no node promises to continue on its own while only a person can end the wait. Tests:
-tests/core/test_inheriting.py
+tests/core/decision/test_inheriting.py
 """
 
 from __future__ import annotations

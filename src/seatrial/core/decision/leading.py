@@ -1,6 +1,7 @@
 """That nobody is in charge: what whoever looks at a cluster says where no controller is there to say anything.
 
-Law of this file: no controller ever decides by it, since one that decides is there. Tests: tests/core/test_explain.py
+Law of this file: no controller ever decides by it, since one that decides is there.
+Tests: tests/core/words/test_explain.py
 """
 
 from __future__ import annotations

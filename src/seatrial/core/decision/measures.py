@@ -8,7 +8,7 @@ Law of this file: values in, numbers out; names of metrics and their format are 
 
 States and codes are taken from their enums, every one of them, so that a new one is never forgotten here.
 
-Tests: tests/core/test_measures.py
+Tests: tests/core/decision/test_measures.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     a mark's time is up   likewise
 
 Law of this file: a mark is set and taken off in the same PATCH as the record that says whose it is, so a crash between
-any two writes loses none. What somebody else put there stays. Tests: tests/core/test_neighbours.py
+any two writes loses none. What somebody else put there stays. Tests: tests/core/decision/test_neighbours.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 Law of this file: it may be lost at any moment, and changes no answer. What it cannot tell to be the same is worked out
 anew, and a field that somebody adds to a record is told apart until somebody says here that no step looks at it.
-Tests: tests/core/test_remembered.py, tests/properties/test_remembered_properties.py
+Tests: tests/core/decision/test_remembered.py, tests/properties/test_remembered_properties.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@
     unwritable                    what is done could not be told afterwards
     not published                 the nodes would get another version
 
-Law of this file: a stop is about everybody; what one node waits for is said elsewhere. Tests: tests/core/test_decide.py
+Law of this file: a stop is about everybody; what one node waits for is said elsewhere.
+Tests: tests/core/decision/test_decide.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ then: soon where the rollout itself waits for something else, later where counts
 rollout is answered at once, since health checks wait for the answer. What is told in it does not change by itself:
 instants are values, and how long ago they were is for the reader. Where the driver of decisions has a beat, an open
 rollout is written again with every beat, so that people see that somebody looks.
-Tests: tests/core/test_decide.py, tests/core/test_summary.py
+Tests: tests/core/decision/test_decide.py, tests/core/decision/test_summary.py
 """
 
 from __future__ import annotations

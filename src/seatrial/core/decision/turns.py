@@ -1,6 +1,7 @@
 """The step of one node under the rollout as a whole: its own, unless everybody is stopped or its turn has not come.
 
-Law of this file: it chooses between steps that others work out, and makes none up. Tests: tests/core/test_decide.py
+Law of this file: it chooses between steps that others work out, and makes none up.
+Tests: tests/core/decision/test_decide.py
 """
 
 from __future__ import annotations

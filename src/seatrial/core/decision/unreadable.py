@@ -4,7 +4,7 @@
     a tenant's pod                          steps that would disturb that pod; the node's deadlines run on
     an object that is about no node         every disruption, as while a stream is out of date (stops.py)
 
-Tests: tests/core/test_unreadable.py
+Tests: tests/core/decision/test_unreadable.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ A figure that a limit held back before the upgrade is judged per clock: on an H2
 The rate itself then speaks of large losses only (HELD_SLACK). A figure that is held back only since the upgrade is
 judged as it is: there the clocks are what was lost.
 
-Tests: tests/core/test_judging_comparing.py
+Tests: tests/core/judging/test_judging_comparing.py
 """
 
 from __future__ import annotations

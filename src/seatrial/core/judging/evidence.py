@@ -3,7 +3,7 @@
 Law of this file: sums and names, no lists of values. It is the same whether a round or a stretch of telemetry is added
 once or, after a crash, again. Canaries have figures, hours and events; nodes of later waves add hours and events.
 
-Tests: tests/core/test_judging_evidence.py
+Tests: tests/core/judging/test_judging_evidence.py
 """
 
 from __future__ import annotations

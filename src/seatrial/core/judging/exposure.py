@@ -4,7 +4,7 @@ Law of this file: only time with data counts. Two hours of which one was watched
 working did not work; and a stretch counts once, however often its telemetry is told. A stretch of a GPU is under load
 where its utilisation was at least LOAD_MIN at both ends and somebody's pods were seen on the node.
 
-Tests: tests/core/test_judging_exposure.py
+Tests: tests/core/judging/test_judging_exposure.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ than what is tolerated does not speak, and neither does a loss that is not WANDE
 wandered meanwhile. Without a baseline nothing is known; without controls the node's own past has to do, and that is
 said.
 
-Tests: tests/core/test_judging_findings.py
+Tests: tests/core/judging/test_judging_findings.py
 """
 
 from __future__ import annotations

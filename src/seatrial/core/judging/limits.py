@@ -3,7 +3,7 @@
 Law of this file: a limit never makes a verdict better. A figure that nobody has, or that is no number, is unknown; one
 beyond its limit has failed, and says by how much and where. One that keeps its limit is told, too: people ask why.
 
-Tests: tests/core/test_limits.py
+Tests: tests/core/judging/test_limits.py
 """
 
 from __future__ import annotations

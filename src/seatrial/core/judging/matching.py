@@ -2,7 +2,7 @@
 
 Law of this file: a control is of the same product and pool, under the same class of load, and stays as it is. A node
 that differs in one of them says nothing about the canary, so none is better than a wrong one.
-Tests: tests/core/test_judging_comparing.py
+Tests: tests/core/judging/test_judging_comparing.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Law of this file: one table. A figure that is in it neither by name nor by unit has no better or worse, and is never
 judged by a guess. Badness is a logarithm that grows as a figure gets worse, so a change of it by 0.03 is a loss of 3 %
-of any figure in any unit. Tests: tests/core/test_judging_comparing.py
+of any figure in any unit. Tests: tests/core/judging/test_judging_comparing.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ event: one broken row of memory counts up by thousands. Alarms are over all hour
 counted in all of them; the bound is over hours under load alone, because an idle GPU proves little. Where the controls
 have events of their own, the expected rate is theirs if that is higher: a bad day of the whole room is no upgrade's.
 
-Tests: tests/core/test_judging_rare.py
+Tests: tests/core/judging/test_judging_rare.py
 """
 
 from __future__ import annotations

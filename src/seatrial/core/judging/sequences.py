@@ -11,7 +11,7 @@ an error has a floor, below which a figure's digits say nothing; what was measur
 where that is larger, so that one outlier among few does not become a change once many quiet rounds have followed; and a
 hiccup of one round is left out (Stream), or it would widen the interval for days. The first two only ever lower e.
 
-Tests: tests/core/test_judging_sequences.py
+Tests: tests/core/judging/test_judging_sequences.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shares of Student's and of the gamma distribution, in logarithms where they become small.
 
 Law of this file: mathematics, and nothing of GPUs. Both are continued fractions of bounded length, exact to about ten
-digits where they are used. Tests: tests/core/test_judging_sequences.py, tests/core/test_judging_rare.py
+digits where they are used. Tests: tests/core/judging/test_judging_sequences.py, tests/core/judging/test_judging_rare.py
 """
 
 from __future__ import annotations

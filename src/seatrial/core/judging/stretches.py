@@ -5,7 +5,7 @@ to the next one. Whoever told nothing holds nobody up, and was not watched. Wher
 no length, so that a monitoring system that was away for a while may still tell of it; after LONGEST_SECONDS that time
 is given up, and counts as not watched.
 
-Tests: tests/core/test_judging_stretches.py
+Tests: tests/core/judging/test_judging_stretches.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ event, and who speaks names himself. Division holds whatever the figures have to
 of them takes for its past; the mean of their evidence would not. What excludes a loss is not divided: an upgrade that
 is worse somewhere passes only where the very figure that shows it errs.
 
-Tests: tests/core/test_judging_together.py
+Tests: tests/core/judging/test_judging_together.py
 """
 
 from __future__ import annotations

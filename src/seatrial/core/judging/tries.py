@@ -2,7 +2,7 @@
 
 A gate is asked in rounds: first when the canary runs the new driver, then again and again while it bakes. A round that
 stays without a verdict is waited for, and the rollout says so. A gate that asks for figures has passed only when they
-are there and keep their limits (limits.py). Tests: tests/core/test_gates.py
+are there and keep their limits (limits.py). Tests: tests/core/judging/test_gates.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                      SourceFacts     what the matrix's home shows: head, entry, our commits        seen
 
 A rollout without a Campaign moves nodes and nothing else: somebody else publishes, and every member may go at once. The
-phases and what leads from one to the next are in rollout.py. Tests: tests/core/test_rollout.py
+phases and what leads from one to the next are in rollout.py. Tests: tests/core/campaign/test_rollout.py
 """
 
 from __future__ import annotations

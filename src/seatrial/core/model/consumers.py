@@ -22,7 +22,7 @@ or NVIDIA_VISIBLE_DEVICES alone, and the resource names of other vendors.
 The runtime class needs a careful reader: the GPU Operator's own operands (device plugin, validator, exporter) run under
 it as well and leave by other means, so whoever asks must leave out pods of DaemonSets that show no other sign.
 
-Tests: tests/core/test_consumers.py
+Tests: tests/core/model/test_consumers.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Law of this file: a deployer is one row, so is each kind of objects by which it follows a repository, and whoever has to
 name them says ENGINE. What their files look like is in adapters/files/published, how their objects are read in
-adapters/kube/reading/followers/. Tests: tests/core/test_publishing.py, tests/core/test_followers.py
+adapters/kube/reading/followers/. Tests: tests/core/movers/test_publishing.py, tests/core/movers/test_followers.py
 """
 
 from __future__ import annotations

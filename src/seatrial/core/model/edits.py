@@ -9,7 +9,7 @@
 Law of this file: no edit that the API server accepts leads to a breach of a promise (invariants.py). A field without a
 row fails the tests; docs/reference/edits.md is generated from here.
 
-Tests: tests/core/test_edits.py (every row is of a field, and the other way round; every edit in every phase),
+Tests: tests/core/model/test_edits.py (every row is of a field, and the other way round; every edit in every phase),
 tests/e2e/test_edits.py (what is refused and what is not, by a real API server)
 """
 

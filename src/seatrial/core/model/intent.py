@@ -2,7 +2,7 @@
 
 Defaults are those of NVIDIA's upgradePolicy where it has the field, so that moving over changes nothing by surprise.
 
-Tests: tests/core/test_intent.py
+Tests: tests/core/model/test_intent.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Law of this file: a trait follows from its node and from what is given besides, 
 so a node that is the same object has the same traits; what is given is compared by value. So nothing here can change an
 answer: whoever loses a `Known`, or never had one, gets the same by looking at everybody.
 
-Tests: tests/core/test_known.py
+Tests: tests/core/model/test_known.py
 """
 
 from __future__ import annotations

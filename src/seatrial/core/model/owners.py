@@ -9,7 +9,7 @@ Everything doubtful is a conflict, and a conflict is nobody's node: two that mat
 nodes, a selector with the operator's own key. The last three are faults of the set and not of a node, so they stop
 every node that has no owner label yet: the operator then changes no owner label anywhere, and we guess none either.
 
-Tests: tests/core/test_owners.py
+Tests: tests/core/model/test_owners.py
 """
 
 from __future__ import annotations

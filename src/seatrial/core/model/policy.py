@@ -7,7 +7,7 @@ field by field; what nobody says is NVIDIA's default. A wish is what one of them
     owner's wish ───┼─▶ first who speaks ─▶ Policy
     defaults ───────┘
 
-Tests: tests/core/test_policy.py
+Tests: tests/core/model/test_policy.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ written, with a sentence, because the API servers check these fields at use only
 a rollout. The numeric terms `a>1` and `a<1` are refused too: nobody needs them to choose pods, and nothing here would
 test them.
 
-Tests: tests/core/test_selectors.py
+Tests: tests/core/model/test_selectors.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ moves one component asks for that one, so that another component is another pair
     580.105.08, gpu_operator v25.10.0 by hand   and what people move, while the driver stays
     mofed 25.04-0.6.0.0                     what a resource carries that says nothing of a driver
 
-Tests: tests/core/test_target.py
+Tests: tests/core/model/test_target.py
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ The caller chooses whose symptoms these are: containers of NVIDIA's own pods onl
 events of pods on the node, and conditions of the node that hold now (DiskPressure=True, Ready=False), never those that
 do not.
 
-Tests: tests/core/test_troubles.py
+Tests: tests/core/model/test_troubles.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: a window says when nodes may *start*; whoever is under way ends. The wall clock of a zone jumps twice
 a year: a window that begins in the missing hour begins when the clock has jumped, and one that spans a jump is as long
 on the wall as it was asked to be. Zones are given, not looked up: finding one reads files. Tests:
-tests/core/test_windows.py
+tests/core/model/test_windows.py
 """
 
 from __future__ import annotations

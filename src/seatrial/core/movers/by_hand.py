@@ -1,7 +1,7 @@
 """Steps that people take: firmware by the BMC, OpenShift, operators. Who is due, and the way back.
 
 Law of this file: nothing is moved and nothing is published here; people do, and we watch. How their work is seen is in
-../components.py. Tests: tests/core/test_by_hand.py
+../components.py. Tests: tests/core/movers/test_by_hand.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Law of this file: who moves the nodes is not known here; who/by_hand.py says what differs. A node is through when the
 version was observed and the node is Ready; what nobody observed is not there. What a kubelet says, nobody can say
-better. Tests: tests/core/test_by_hand.py
+better. Tests: tests/core/movers/test_by_hand.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """We move the nodes ourselves: our own machine takes each step (core/node), by records of our own.
 
 Law of this file: done is what our record says and the facts agree with. Before anybody is chosen (Unchosen), who is
-under way for an earlier rollout goes on all the same. Tests: tests/core/test_movers.py
+under way for an earlier rollout goes on all the same. Tests: tests/core/movers/test_movers.py
 """
 
 from __future__ import annotations

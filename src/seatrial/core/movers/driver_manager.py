@@ -5,7 +5,7 @@ uncordons it before the new driver is loaded, as if nobody else were at work the
 They stand in the same template as the version, so they are published with it, and taken back with it.
 
 Law of this file: two names and what is said under them, per resource; every other entry is somebody else's. Tests:
-tests/core/test_driver_manager.py
+tests/core/movers/test_driver_manager.py
 """
 
 from __future__ import annotations

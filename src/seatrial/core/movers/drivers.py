@@ -1,7 +1,7 @@
 """Drivers: what is so whoever moves them, we or NVIDIA's controller. Published in a resource, proven on the node.
 
 Law of this file: who moves the nodes is not known here; who/direct.py and who/nvidia.py say what differs. Tests:
-tests/core/test_movers.py
+tests/core/movers/test_movers.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Its controller writes upgrade-required on every node whose driver differs from the template, kept out or not, and never
 looks at the need again: a node let in after the version went back would be cordoned and emptied for nothing. Switched
 off it strips its states, and switched on again it finds everybody in order. That is within what we may write: the
-resource's policy, never its states. Tests: tests/core/test_delegating.py
+resource's policy, never its states. Tests: tests/core/movers/test_delegating.py
 """
 
 from __future__ import annotations

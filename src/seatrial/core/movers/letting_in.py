@@ -9,7 +9,7 @@ whoever may still be started is closed out when one of these says no, before any
 same as where we move the nodes ourselves, and so is `capacity.admit`: for it, NVIDIA's states are read as records. No
 more than the budget is ever let in, so its controller may count and round as it likes.
 
-Tests: tests/core/test_letting_in.py
+Tests: tests/core/movers/test_letting_in.py
 """
 
 from __future__ import annotations

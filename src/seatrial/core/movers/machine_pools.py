@@ -6,7 +6,7 @@
 A pause of ours carries our name. One that somebody else made stays theirs, and one that somebody ended stays ended; a
 pause that another rollout has left behind is taken over. Law of this file: a pool is never resumed to bring what was
 taken back: where people move the nodes, the way back pauses it again and leaves it so. Tests:
-tests/core/test_machine_pools.py
+tests/core/movers/test_machine_pools.py
 """
 
 from __future__ import annotations

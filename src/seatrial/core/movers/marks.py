@@ -5,7 +5,7 @@ name, so that a person's stays when ours go. Law of this file: a node is marked 
 who is closed out goes before who is let in, and everything we marked is clean before the campaign ends, but for the
 skip label of nodes that NVIDIA's controller would start and the ledger does not name.
 
-Tests: tests/core/test_marks.py, tests/core/test_letting_in.py
+Tests: tests/core/movers/test_marks.py, tests/core/movers/test_letting_in.py
 """
 
 from __future__ import annotations

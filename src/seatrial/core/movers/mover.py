@@ -2,7 +2,8 @@
 
     what was written down when the campaign began, else what is asked for, else what the cluster has
 
-A new way for something to reach nodes is one file with a Mover, and one line here. Tests: tests/core/test_movers.py
+A new way for something to reach nodes is one file with a Mover, and one line here.
+Tests: tests/core/movers/test_movers.py
 """
 
 from __future__ import annotations

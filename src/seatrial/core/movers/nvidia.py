@@ -4,7 +4,7 @@
     forgetting    how it forgets who waited                     slots         its own limits, and who uses them up
 
 Law of this file: done is what its label says, and the driver and its validator are seen Ready on the version. Nothing
-that we write moves a node; it may start anybody who is not kept out. Tests: tests/core/test_movers.py
+that we write moves a node; it may start anybody who is not kept out. Tests: tests/core/movers/test_movers.py
 """
 
 from __future__ import annotations

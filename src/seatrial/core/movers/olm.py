@@ -5,7 +5,7 @@
 
 Law of this file: OLM goes forward only. A release that it brings is no part of the way back, so it is brought only
 where the rollout says that it is one-way; going back leaves it, and a person says whether it stays. What is approved is
-the one plan that was looked at. Tests: tests/core/test_olm.py
+the one plan that was looked at. Tests: tests/core/movers/test_olm.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A Job of the very image runs on the node and does nothing; how it ends does not matter, only that it ran. An image that
 cannot be started is found out while the node still has its old driver, and the node waits instead of being broken. It
 is asked again in rounds, after a pause that grows: a Job that failed is no reason to wait for ever for an image that
-was pushed since. Tests: tests/core/test_prepulling.py
+was pushed since. Tests: tests/core/movers/test_prepulling.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Law of this room: published means seen to be published, in the resource and in the DaemonSets that come from it. A
 version is written once per step; if somebody else keeps writing another one, that is named, not fought. Tests:
-tests/core/test_publishing.py
+tests/core/movers/test_publishing.py
 """
 
 from __future__ import annotations

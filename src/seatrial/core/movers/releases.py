@@ -6,7 +6,7 @@
 
 Law of this file: helm is never run here. A release is there when its Deployment is seen to run it; that DaemonSets want
 what it brings is waited for with everything else that is published. By Git nothing of this is asked: a commit has it
-all. Tests: tests/core/test_releases.py
+all. Tests: tests/core/model/test_releases.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who is back on the driver it ran before, who is not, and whose turn it is to go there.
 
 Law of this file: who never left is not touched, and who cannot go back any more is taken out by a person. Tests:
-tests/core/test_rollout.py
+tests/core/campaign/test_rollout.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It counts every node that it has begun and not finished, and a failed node is never finished. So a failure that we
 tolerate may stop it all the same, and by default the first one does. Law of this file: its limits are read; what we let
-in is bound by ours alone (letting_in.py). Tests: tests/core/test_slots.py
+in is bound by ours alone (letting_in.py). Tests: tests/core/movers/test_slots.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     Mover   how something reaches a node, and how one knows that it has: each file of who/ answers
 
 Each knows the other, so they live together; who moves is chosen in mover.py, and nowhere else. Law of this file: a
-campaign asks its mover, and never which mover it is. Tests: tests/core/test_movers.py
+campaign asks its mover, and never which mover it is. Tests: tests/core/movers/test_movers.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a node is on its way to what the rollout wants: somebody may have published a third version meanwhile.
 
 Law of this file: a node that would get another version goes no further until the right one is published again. It may
-still be given back to its users. Tests: tests/core/test_decide.py
+still be given back to its users. Tests: tests/core/decision/test_decide.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Nobody is deleted by force. Budgets of the users are honoured, pods that would b
 the policy says otherwise, and whatever does not leave in time is named. One pod that must not be evicted keeps all of
 its node: half an emptied node helps nobody.
 
-Tests: tests/core/test_clearing.py
+Tests: tests/core/node/test_clearing.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ again whenever it fails; it never asks whose cordon it was. Nobody can see who o
 every opening is undone, be it a person's: who wants a failed node open says so with a skip label. Whose the cordon was
 does not change by that: ours is lifted at the end, somebody else's stays.
 
-Tests: tests/core/test_closing.py
+Tests: tests/core/node/test_closing.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ plugin times are written by the same kubelet, in whole seconds: equal counts as 
 Law of this file: one node, and nothing that has to be remembered. How long a node has to stand still before somebody
 acts on this is decided by whoever asks (movers/dra).
 
-Tests: tests/core/test_readiness.py, tests/core/test_dra_standing.py
+Tests: tests/core/node/test_readiness.py, tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

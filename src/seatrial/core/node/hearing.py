@@ -5,7 +5,7 @@ was while it still took work. A job that came in between would lose its driver. 
 tells things in their order.
 
 Law of this file: a predicate, no steps. What it cannot tell: a scheduler that has not heard of the cordon may still
-bind a pod a moment later, as it may in every drain. Tests: tests/core/test_hearing.py
+bind a pod a moment later, as it may in every drain. Tests: tests/core/node/test_hearing.py
 """
 
 from __future__ import annotations

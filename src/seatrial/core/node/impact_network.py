@@ -1,6 +1,7 @@
 """What a step of the network does to the workloads of one node: operators, network driver, firmware.
 
-Law of this file: that of impact.py, which has the table these rows are part of. Tests: tests/core/test_plan_impact.py
+Law of this file: that of impact.py, which has the table these rows are part of.
+Tests: tests/core/node/test_plan_impact.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What can happen to the users of a node: one row each, and what they lose by it.
 
 Law of this file: a row says what is so by default, and a condition is spelled out in its words. Tests:
-tests/core/test_plan_impact.py
+tests/core/node/test_plan_impact.py
 """
 
 from __future__ import annotations

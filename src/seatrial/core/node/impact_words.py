@@ -12,7 +12,7 @@ since people look there. What is often told otherwise:
       outlive it: each is held by a shim of its own.
     - DRA claims are prepared by the DRA kubelet plugin and not by the device plugin.
 
-Tests: tests/core/test_plan_impact.py
+Tests: tests/core/node/test_plan_impact.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a maintenance operator empties the nodes: it is asked for a node, waited for, and told when the node is done.
 
 Law of this file: an object of ours is asked for and given back by its name; one that others want as well is shared, and
-goes once all have left it. Tests: tests/core/test_node.py
+goes once all have left it. Tests: tests/core/node/test_node.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which version of a component people moved is on a node, and how the node stands towards the one that is wanted.
 
 Law of this file: what nobody observed is not there. Two components every kubelet tells of; of the others somebody says
-what is there (`seatrial rollout observed`). Tests: tests/core/test_by_hand.py
+what is there (`seatrial rollout observed`). Tests: tests/core/movers/test_by_hand.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Law of this file: a step restarts one pod, or says what is waited for; what it takes from users is in visiting.py, and
 what has to leave or be closed for it comes before. The validator comes last, also where it is of the wanted revision
 already: what it has proven was so before. It proves nothing of the DRA plugin, which follows it.
-Tests: tests/core/test_operating.py
+Tests: tests/core/node/test_operating.py
 """
 
 from __future__ import annotations

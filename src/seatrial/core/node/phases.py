@@ -8,7 +8,7 @@ The phases are NVIDIA's. docs/reference/node-states.md and its diagram are drawn
                                                                                  ▼       ▼        ▼
     upgrade-done ◀─ uncordon ─ uncordon-required ◀─ proven ─ validation-required ◀─ Ready ─ pod-restart-required
 
-Tests: tests/core/test_phases.py
+Tests: tests/core/node/test_phases.py
 """
 
 from __future__ import annotations

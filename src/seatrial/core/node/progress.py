@@ -4,7 +4,7 @@ Law of this file: done means seen to be done. Our record says so and the facts a
 driver and its validator are seen Ready on the version. Which of the two is asked, the mover knows. What people move by
 hand is no driver, and has its own file: observed.py.
 
-Tests: tests/core/test_progress.py
+Tests: tests/core/node/test_progress.py
 """
 
 from __future__ import annotations

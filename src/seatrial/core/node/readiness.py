@@ -5,7 +5,7 @@ offers, the DRA plugin and the kernel each have their own way of being wrong whi
 on this cluster (no feature discovery, a kubelet that tells of no runtime handlers) is not asked for; what could be
 observed before and is missing now, is. What the DRA plugin has to show is in fresh.py.
 
-Tests: tests/core/test_readiness.py
+Tests: tests/core/node/test_readiness.py
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ docs/deviations.md.
 A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays. Between
 the delete of a driver and the proof of the next one it is put back instead: see closing.py.
 
-Tests: tests/core/test_node.py, tests/core/test_upstream_scenarios.py
+Tests: tests/core/node/test_node.py, tests/core/node/test_upstream_scenarios.py
 """
 
 from __future__ import annotations

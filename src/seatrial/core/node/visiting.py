@@ -7,7 +7,7 @@
 
 Law of this file: a row says what is so by default; whether people leave for a restart of the container runtime is the
 rollout's own word. What is told of a restart (impact.py) and what the machine does (operating.py) is read off the same
-rows. Tests: tests/core/test_visiting.py
+rows. Tests: tests/core/node/test_visiting.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: a phase is opened by exactly one write, bound to the version of the node that was looked at. What must
 be atomic with it (cordon, uncordon, deploy labels, answered requests) rides in the same write.
 
-Tests: tests/core/test_node.py
+Tests: tests/core/node/test_node.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     taken       the same, and those besides that wait, are empty and will be closed in a moment
 
 Law of this file: it reads what is seen and the limits of the intent, and none of the sets of the budget: a mistake in
-those has to show here. A node that is not seen counts nowhere. Tests: tests/core/test_counting.py
+those has to show here. A node that is not seen counts nowhere. Tests: tests/core/promises/test_counting.py
 """
 
 from __future__ import annotations

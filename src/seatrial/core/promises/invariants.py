@@ -38,7 +38,7 @@ Of a campaign, besides:
     one_thing      nothing new is published while another campaign is under way
     rejected       an entry is marked bad for a verdict of ours, or on the word of the person who undoes the rollout
 
-Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
+Tests: tests/core/promises/test_invariants.py, tests/core/promises/test_promises_alone.py
 """
 
 from __future__ import annotations

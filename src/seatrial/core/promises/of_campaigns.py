@@ -2,7 +2,7 @@
 
 Law of this file: a promise is about what is decided, whoever decided it.
 
-Tests: tests/core/test_invariants.py, tests/core/test_promises_alone.py
+Tests: tests/core/promises/test_invariants.py, tests/core/promises/test_promises_alone.py
 """
 
 from __future__ import annotations

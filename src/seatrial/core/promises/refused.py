@@ -1,7 +1,7 @@
 """What a pass does that would break a promise: nothing, but to tell people which promise and what it was about to do.
 
 Law of this file: of the record only what is for people changes. The ledger and the campaign are written as they were
-seen, bound to the version that was seen, and at most every SUMMARY_SECONDS. Tests: tests/core/test_refused.py
+seen, bound to the version that was seen, and at most every SUMMARY_SECONDS. Tests: tests/core/promises/test_refused.py
 """
 
 from __future__ import annotations

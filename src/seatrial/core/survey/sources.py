@@ -4,7 +4,7 @@
     DIAGNOSED    what `seatrial doctor` reads, besides logs; docs/how-to/doctor.md has its ClusterRole
 
 Law of this file: one row a kind. Adapters read along this table, and tests remove each right in turn. Tests:
-tests/core/test_audit_readings.py, tests/adapters/kube/test_auditing.py, tests/adapters/kube/test_diagnosing.py
+tests/core/survey/test_audit_readings.py, tests/adapters/kube/test_auditing.py, tests/adapters/kube/test_diagnosing.py
 """
 
 from __future__ import annotations

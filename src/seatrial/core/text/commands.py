@@ -1,7 +1,7 @@
 """Commands in a sentence, between backticks: a value in a command stays one word of it, no matter what it contains.
 
 Law of this file: a name may come from anywhere, and people paste the commands that we print. Tests:
-tests/core/test_commands.py, which also holds every sentence of the program to it
+tests/core/text/test_commands.py, which also holds every sentence of the program to it
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ obeys escapes, a reader is misled by text that runs backwards, git refuses a mes
 status of megabytes. Escapes go as a whole; of what else cannot be seen a sign stays, so that two texts that differ in
 it do not become the same. What is clean comes back as it is.
 
-Tests: tests/core/test_foreign.py, tests/properties/test_foreign_text.py
+Tests: tests/core/text/test_foreign.py, tests/properties/test_foreign_text.py
 """
 
 from __future__ import annotations

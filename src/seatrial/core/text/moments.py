@@ -1,7 +1,8 @@
 """Instants as people and scripts read and write them: RFC 3339, in UTC, to the second.
 
 Law of this file: one form everywhere, and nowhere else does core make a date of an instant; one that is not known stays
-unknown. What is read lies between 1970 and 2200, what is shown always has a text. Tests: tests/core/test_moments.py
+unknown. What is read lies between 1970 and 2200, what is shown always has a text.
+Tests: tests/core/text/test_moments.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names in a sentence: the first few of them, and how many more there are.
 
 Law of this file: whoever tells of several nodes, pools or pods says it like this, however many there are.
-Tests: tests/core/test_names.py
+Tests: tests/core/text/test_names.py
 """
 
 from __future__ import annotations

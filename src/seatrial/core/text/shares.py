@@ -1,6 +1,6 @@
 """Shares as people write them: 3%, 99.5%.
 
-Law of this file: what cannot be meant is refused with the range that can. Tests: tests/core/test_shares.py
+Law of this file: what cannot be meant is refused with the range that can. Tests: tests/core/text/test_names.py
 """
 
 from __future__ import annotations

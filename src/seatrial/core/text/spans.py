@@ -1,7 +1,7 @@
 """Spans of time as people say them: `45 s`, `2 min 5 s`, `3 h 20 min`, `2 d 3 h`.
 
 Law of this file: two units at most, the smaller one only where it is not zero; whoever shows a span shows it like this.
-Hours go up to 48, as in kubectl. Tests: tests/core/test_spans.py
+Hours go up to 48, as in kubectl. Tests: tests/core/text/test_names.py
 """
 
 from __future__ import annotations

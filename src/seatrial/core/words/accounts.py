@@ -9,7 +9,7 @@
 Law of this file: nothing is claimed that is not in the record, the wish or the count that was handed in. Commits, pull
 requests, the page of `seatrial report` and its text in the terminal all take their sentences from here.
 
-Tests: tests/core/test_accounts.py, tests/core/test_commit_messages.py
+Tests: tests/core/words/test_accounts.py, tests/core/words/test_commit_messages.py
 """
 
 from __future__ import annotations

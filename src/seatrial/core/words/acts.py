@@ -10,7 +10,7 @@ Law of this file: every act has its words in one place, and mypy asks for those 
 failure is NVIDIA's where its controller tells it (announce.py says why, and tells it); what a commit says is
 commits.py's.
 
-Tests: tests/core/test_announce.py
+Tests: tests/core/words/test_announce.py
 """
 
 from __future__ import annotations

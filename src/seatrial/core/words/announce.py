@@ -8,7 +8,7 @@ elsewhere.
 A node upgraded without trouble is told of nine times: eight states, and the pods that were moved away. The phases of a
 campaign are told as Events on the rollout, in our own words.
 
-Tests: tests/core/test_announce.py
+Tests: tests/core/words/test_announce.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     4  what follows from nodes that wait                 the wave is at work, the canary is at work
     5  whoever waits for others                          the parallel limit, not its turn
 
-Law of this file: an order, and nothing else; every code has its place. Tests: tests/core/test_causes.py
+Law of this file: an order, and nothing else; every code has its place. Tests: tests/core/words/test_causes.py
 """
 
 from __future__ import annotations

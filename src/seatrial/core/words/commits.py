@@ -9,7 +9,7 @@
 Law of this file: nothing is claimed that the record does not show; the same record gives the same words at any time.
 Wrapping, and the lines that say whose a commit is, are Git's (adapters/git/messages.py).
 
-Tests: tests/core/test_commit_messages.py
+Tests: tests/core/words/test_commit_messages.py
 """
 
 from __future__ import annotations

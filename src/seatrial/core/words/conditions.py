@@ -16,7 +16,7 @@ are so:
     Reverted                                False    –             True        Failed
 
 Law of this file: they say what the record says, in other words; nothing is decided by them, and nothing is read back.
-Tests: tests/core/test_conditions.py
+Tests: tests/core/words/test_conditions.py
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 The sentences of holds are tables of their own, of_rollouts.py and of_nodes.py; here their gaps are filled.
 Law of this file: it never raises, since the controller writes these sentences while it decides. What a hold should have
-said and did not is a gap that reads UNKNOWN; tests look for it wherever a hold is made (tests/core/explained.py).
-Tests: tests/core/test_explain.py, tests/core/test_hold_parameters.py; docs/reference/holds.md is generated from
-EXPLANATIONS.
+said and did not is a gap that reads UNKNOWN; tests look for it wherever a hold is made (tests/core/words/explained.py).
+Tests: tests/core/words/ (test_explain.py, test_hold_parameters.py); docs/reference/holds.md is made from EXPLANATIONS.
 """
 
 from __future__ import annotations

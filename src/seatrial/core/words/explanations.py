@@ -1,6 +1,6 @@
 """What is said of a hold: why it waits, and what to do about it.
 
-Law of this file: the shape of an explanation, and no sentence. Tests: tests/core/test_explain.py
+Law of this file: the shape of an explanation, and no sentence. Tests: tests/core/words/test_explain.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Why a rollout as a whole waits, and what to do about it: one row for each hold of a rollout.
 
-Law of this file: a table. How its gaps are filled is in explain.py. Tests: tests/core/test_explain.py
+Law of this file: a table. How its gaps are filled is in explain.py. Tests: tests/core/words/test_explain.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a bake proves so far, in words and numbers: what was seen, for how long, and what that excludes.
 
 Law of this file: it says what is not proven as loudly as what is. Hours on the clock, hours with data and hours at work
-are three figures, and none of them stands for another. Tests: tests/core/test_proofs.py
+are three figures, and none of them stands for another. Tests: tests/core/words/test_proofs.py
 """
 
 from __future__ import annotations

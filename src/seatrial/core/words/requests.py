@@ -10,7 +10,7 @@
 Law of this file: nothing is claimed that the record and the count of nodes do not show; the same ones give the same
 words at any time, so a text is written anew only when there is something else to say.
 
-Tests: tests/core/test_asking_to_merge.py
+Tests: tests/core/campaign/test_asking_to_merge.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which reasons only a person can end, and which of them a person ordered.
 
 Law of this file: codes, and nothing else; conditions, exit codes and the order of causes are read off them. Tests:
-tests/core/test_conditions.py
+tests/core/words/test_conditions.py
 """
 
 from __future__ import annotations

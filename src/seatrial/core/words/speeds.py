@@ -1,7 +1,7 @@
 """What comparing proves of a canary's speed, in words and numbers: figure by figure, and what nobody compares.
 
 Law of this file: it says what is not proven as loudly as what is, and against what a figure was held: itself alone, or
-nodes like it, too. Tests: tests/core/test_speeds.py
+nodes like it, too. Tests: tests/core/words/test_speeds.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The words of the trade, from files of the package: what failures are known by, and a list.
 
 A word that is in neither is left out of a snapshot's texts (core/survey/portable/words.py). Tests:
-tests/core/test_portable_words.py
+tests/core/survey/test_portable_words.py
 """
 
 from __future__ import annotations

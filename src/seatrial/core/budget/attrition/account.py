@@ -5,7 +5,7 @@
     reload        GPUs of nodes that were taken, until they are through
 
 Law of this file: time is counted from one write of the ledger to the next, and what is evicted with the write that
-takes its node: so neither a crash nor a late leader changes the sum. Tests: tests/core/test_attrition_account.py
+takes its node: so neither a crash nor a late leader changes the sum. Tests: tests/core/budget/test_attrition_account.py
 """
 
 from __future__ import annotations

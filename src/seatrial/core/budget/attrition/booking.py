@@ -5,7 +5,7 @@
 
 Law of this file: the rules say who and why (turn.py), the budget says how many (capacity.py), and this puts the two
 together. A gang is taken at once where the limits ever let it, and otherwise as fast as they do: who is evicted from
-one of its nodes cannot come back to the others, which are closed. Tests: tests/core/test_attrition_books.py
+one of its nodes cannot come back to the others, which are closed. Tests: tests/core/budget/test_attrition_books.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     runs_out_at   when a span of it will be over, along the windows that are known
 
 Law of this file: what passed while nobody looked is counted by the windows, so a leader that comes late tells the same.
-Tests: tests/core/test_attrition_clock.py
+Tests: tests/core/budget/test_attrition_clock.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Nodes of replicas that others answer for go before all; a service that its PodDisruptionBudget keeps is left open.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

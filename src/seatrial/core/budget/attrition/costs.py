@@ -6,7 +6,7 @@
 `price` is the best of "wait so long, then evict who is still there", over some spans. A node that one job fills waits
 for nothing: its GPUs are busy until the moment in which it is empty.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A job with a limit of its own is over by then. Finished jobs of the same owner tell how many of those that ran as long
 as this one ran longer; and what has run long runs on: of two jobs the older is expected to stay longer.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

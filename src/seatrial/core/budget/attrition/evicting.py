@@ -2,7 +2,7 @@
 
 Replicas that others answer for go first; whom a PodDisruptionBudget keeps is not asked (replicas.py).
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

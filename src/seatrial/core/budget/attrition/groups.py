@@ -1,6 +1,6 @@
 """Nodes that one job holds, or that are one unit, are closed, evicted and given back together.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

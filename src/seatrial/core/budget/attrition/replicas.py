@@ -10,7 +10,7 @@
 
 Law of this file: what a budget allows is spent once, by who is evicted now, by services that are closed to be, and by
 pods that were asked to leave and are still there. Where a service has no budget nobody says what it can spare, and it
-goes as any job does. Tests: tests/core/test_replicas.py
+goes as any job does. Tests: tests/core/budget/test_replicas.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whom to give back: while more GPUs stand idle than may, the nodes whose waiting costs most; and for how long.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     taken      in the ledger for good                                         counts as reloading, whoever is on it
 
 Law of this file: it translates, and decides nothing. Whose cordon is not ours stands idle for somebody else.
-Tests: tests/core/test_attrition_books.py
+Tests: tests/core/budget/test_attrition_books.py
 """
 
 from __future__ import annotations

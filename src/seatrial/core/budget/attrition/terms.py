@@ -2,7 +2,7 @@
 
 Each wave has an equal share of the time that there is, so that the last one is not left with nothing; a wave that is
 over early leaves the rest to those after it. Law of this file: it says when, never who.
-Tests: tests/core/test_attrition_clock.py
+Tests: tests/core/budget/test_attrition_clock.py
 """
 
 from __future__ import annotations

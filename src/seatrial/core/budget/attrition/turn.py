@@ -1,6 +1,6 @@
 """One turn: what is given back, reloaded, evicted and closed now, in this order, none of it above the idle budget.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

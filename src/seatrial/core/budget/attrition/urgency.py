@@ -1,6 +1,6 @@
 """How willing to be as the deadline comes nearer.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What attrition looks at: nodes, the jobs on them, and how much may be lost. Values only.
 
-Tests: tests/core/test_attrition.py
+Tests: tests/core/budget/test_attrition.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: one choice. Who is measured beside the canary is also who its events are held against, as far as there
 are others to fill up with. A control is of the same product and pool (judging/matching.py), Ready, and not upgraded.
 
-Tests: tests/core/test_comparing.py, tests/core/test_exposing.py
+Tests: tests/core/campaign/test_comparing.py, tests/core/campaign/test_exposing.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 Law of this file: where somebody watches, only time with data counts, and never more of it than the clock would have
 counted. A stretch is written down when it is long enough, tells of an event or completes what is asked: a write every
-few minutes, however often one looks. Tests: tests/core/test_exposing.py
+few minutes, however often one looks. Tests: tests/core/campaign/test_exposing.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: nobody leaves a GPU for it. A canary whose GPUs somebody uses is left out and named. Before the bake
 has begun such a gate is waited for; in a round after that one that cannot be had is left out, since it was had before.
 
-Tests: tests/core/test_ganging.py
+Tests: tests/core/judging/test_ganging.py
 """
 
 from __future__ import annotations

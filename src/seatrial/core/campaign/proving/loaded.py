@@ -5,7 +5,8 @@
     any other Job reports none                      its own word counts; its image need not know NVML
 
 Law of this file: it never makes a verdict better. One kernel module serves every GPU of a node, and NVML speaks for
-that module, so one report speaks for all GPUs; of a gang every member has to report. Tests: tests/core/test_loaded.py
+that module, so one report speaks for all GPUs; of a gang every member has to report.
+Tests: tests/core/campaign/test_loaded.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The one place where a campaign says what a probe is: of which gate, on which node, and how it asks for GPUs there.
 
-Tests: tests/core/test_asking.py
+Tests: tests/core/campaign/test_asking.py
 """
 
 from __future__ import annotations

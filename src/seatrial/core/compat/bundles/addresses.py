@@ -1,7 +1,7 @@
 """Addresses that are written into a bundle: of the Git repository it will be in, and of one that has all charts.
 
 Law of this file: whatever is written here is read by everybody who can read the repository, and by a shell. So no login
-goes in, and nothing that a shell would take for more than a word. Tests: tests/core/test_bundles.py
+goes in, and nothing that a shell would take for more than a word. Tests: tests/core/compat/test_bundles.py
 """
 
 from __future__ import annotations

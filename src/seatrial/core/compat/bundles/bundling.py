@@ -1,6 +1,7 @@
 """All files of a bundle, but for the charts that are copied into it.
 
-Law of this file: whoever the deployer is, the values of a release are the same file. Tests: tests/core/test_bundles.py
+Law of this file: whoever the deployer is, the values of a release are the same file.
+Tests: tests/core/compat/test_bundles.py
 """
 
 from __future__ import annotations

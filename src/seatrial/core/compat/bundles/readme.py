@@ -1,7 +1,7 @@
 """The README of a bundle: what it brings, in which order, how its deployer brings it, and what to know then.
 
 Law of this file: it says what is in the other files, and what the deployer does by itself; nothing is decided here.
-Tests: tests/core/test_bundles.py
+Tests: tests/core/compat/test_bundles.py
 """
 
 from __future__ import annotations

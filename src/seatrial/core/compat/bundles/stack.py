@@ -6,7 +6,7 @@ The hook comes last: its Role is put into the namespace of the DRA driver, which
 there is nothing for it to do, and it is left out.
 
 Law of this file: a value that is not the chart's own default has its reason beside it, in the file that people read.
-Tests: tests/core/test_bundles.py
+Tests: tests/core/compat/test_bundles.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     Asked + Entry ──stack.py──▶ Release … ──with_*.py──▶ Document | Text …
 
-Law of this file: nothing is decided here. Tests: tests/core/test_bundles.py
+Law of this file: nothing is decided here. Tests: tests/core/compat/test_bundles.py
 """
 
 from __future__ import annotations

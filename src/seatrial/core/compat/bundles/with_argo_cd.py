@@ -5,7 +5,7 @@
 
 Law of this file: nothing is right because of a wave. Applications wait for each other only where Argo CD was told how
 healthy one is; the hook waits by itself. No annotation of Argo CD's own hooks anywhere: with one, it ignores Helm's.
-Tests: tests/core/test_bundles.py, tests/bundles
+Tests: tests/core/compat/test_bundles.py, tests/bundles
 """
 
 from __future__ import annotations

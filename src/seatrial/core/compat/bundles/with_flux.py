@@ -6,7 +6,7 @@
 
 Law of this file: nobody takes a GPU stack back by himself, and only a commit that changes a release is an upgrade of
 it. So nothing is retried (a retry rolls back first), and charts in Git are looked at by their version: by revision
-every commit of the repository would upgrade, and run the hook. Tests: tests/core/test_bundles.py, tests/bundles
+every commit of the repository would upgrade, and run the hook. Tests: tests/core/compat/test_bundles.py, tests/bundles
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files for helmfile: one list of releases, each with what it needs.
 
 Law of this file: no hooks of helmfile's own. They run where helmfile does, on somebody's machine, and only for a
-release that differs; the chart's hook runs in the cluster. Tests: tests/core/test_bundles.py, tests/bundles
+release that differs; the chart's hook runs in the cluster. Tests: tests/core/compat/test_bundles.py, tests/bundles
 """
 
 from __future__ import annotations

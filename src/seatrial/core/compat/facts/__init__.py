@@ -11,7 +11,7 @@
 
 Where the data comes from (package data, a user's file) is the business of adapters/files/facts/knowledge.py.
 
-Tests: tests/core/test_facts.py
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

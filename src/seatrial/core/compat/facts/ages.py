@@ -6,7 +6,7 @@
     any other                read by the day of the file, at the latest      generated.on
     confidence: memory       not read at all
 
-Law of this file: no day is guessed. A source without one says so. Tests: tests/core/test_facts_ages.py
+Law of this file: no day is guessed. A source without one says so. Tests: tests/core/compat/test_facts_ages.py
 """
 
 from __future__ import annotations

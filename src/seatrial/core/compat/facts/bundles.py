@@ -17,7 +17,8 @@
         ├── SignerNotAllowed    it is signed, by somebody whom this repository does not name
         └── NoSshKeygen         it is signed, and nothing here can tell by whom
 
-Law of this file: bytes in, values out. Where they come from is in adapters. Tests: tests/core/test_facts_bundles.py
+Law of this file: bytes in, values out. Where they come from is in adapters.
+Tests: tests/core/compat/test_facts_bundles.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ them is a version that never was; the lists of drivers, toolkits and tags are no
 
 Rows are in rows.py, reading them from data is in reading.py. No rule lives here.
 
-Tests: tests/core/test_facts.py
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

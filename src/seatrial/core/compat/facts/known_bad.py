@@ -1,6 +1,6 @@
 """Rows about what is known to be bad: issues that meet certain versions, and versions that are vulnerable.
 
-Law of this file: that of rows.py. Tests: tests/core/test_facts.py, tests/core/test_rules_security.py
+Law of this file: that of rows.py. Tests: tests/core/compat/test_facts.py, tests/core/compat/test_rules_security.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A table says for one line of an operator which Kubernetes distributions, GPUs or adapters it was validated with. What
 such a table leaves out is not right by default: rules answer unknown there, or fail where the page says no.
 
-Tests: tests/core/test_rules_listed.py
+Tests: tests/core/compat/test_rules_listed.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whose facts they are: every Cite of a user's file or bundle says so, and with it every answer that quotes one.
 
 Law of this file: nothing is known here about sections, so no section can be forgotten.
-Tests: tests/core/test_facts_own.py
+Tests: tests/core/compat/test_facts_own.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ parses by its scheme, every fact has a source and a confidence, every range is i
 may be absent. Whether the whole is complete is asked by data/build_facts.py, which knows that it has the whole.
 
 Law of this file: it knows the order of the readers, and what no one section has.
-Tests: tests/core/test_facts.py
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

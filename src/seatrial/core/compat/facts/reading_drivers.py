@@ -1,6 +1,6 @@
 """From data to facts: drivers, CUDA, GPUs, network firmware, and the tags that exist.
 
-Law of this file: NVIDIA's own word wins over a third party's. Tests: tests/core/test_facts.py
+Law of this file: NVIDIA's own word wins over a third party's. Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

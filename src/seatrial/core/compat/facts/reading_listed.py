@@ -1,7 +1,7 @@
 """From data to facts: the tables of vendors' pages that say who is listed.
 
 Law of this file: a table is of one line of one operator, and says what its page says, no more. Tests:
-tests/core/test_facts.py and test_rules_listed.py
+tests/core/compat/test_facts.py and test_rules_listed.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """From data to facts: releases of the GPU Operator and the Network Operator, and what they are said to support.
 
-Law of this file: a release that is written down exists, and so does what it ships. Tests: tests/core/test_facts.py
+Law of this file: a release that is written down exists, and so does what it ships.
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

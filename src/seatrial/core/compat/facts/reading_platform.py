@@ -1,6 +1,6 @@
 """From data to facts: OpenShift's releases with their kernels, and the kernels that the network driver builds on.
 
-Law of this file: a row is as sure as its weakest part. Tests: tests/core/test_facts.py
+Law of this file: a row is as sure as its weakest part. Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A row holds what its document states, in the document's own terms: a supported set is a range or a list, an end of life
 is a day, and what a document does not say is None.
 
-Tests: tests/core/test_facts.py
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     @reads("gpu_architecture")                         a section whose keys are free
 
 Law of this file: a key is named where it is read, or else here. A misspelt one must not be read as "nothing known".
-Tests: tests/core/test_facts.py
+Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

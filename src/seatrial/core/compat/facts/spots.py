@@ -4,7 +4,7 @@
     └── FactInvalid      a fact is not what the schema says; `path` leads to it
         └── SchemaNewer  the whole is of a schema that only a later seatrial reads
 
-Law of this file: it knows texts, days, versions and sources, and no section. Tests: tests/core/test_facts.py
+Law of this file: it knows texts, days, versions and sources, and no section. Tests: tests/core/compat/test_facts.py
 """
 
 from __future__ import annotations

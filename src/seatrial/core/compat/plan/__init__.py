@@ -17,7 +17,7 @@ What a plan promises: every step moves one group, and of the GPUs the operator, 
 rules forbid what lies between; no stack after a step fails a rule; no step fails a rule about changes; no way of the
 groups over the same versions is shorter; and asked again it answers the same.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

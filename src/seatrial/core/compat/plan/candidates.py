@@ -9,7 +9,7 @@
 A bundle that is nowhere better than its neighbour of the same release line is left out (`_without_dominated`): the
 search would only try both.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ that the following release lines list too.
     24.9        560  570       24.9 ┘
     25.3             570 580   25.3   580, its default
 
-Tests: tests/core/test_plan_drivers.py
+Tests: tests/core/compat/test_plan_drivers.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A change of one group is judged by that group's values, a change of the platform
 about changes looks farther (upgrade-path and one-at-a-time see the group; bridge sees the operators and MOFED).
 `make_plan` puts its finished plan before the rules once more, whole stack by whole stack.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Shaped like rules on a change, so that a refusal can show them among the rules that fight.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

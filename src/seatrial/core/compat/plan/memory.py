@@ -10,7 +10,7 @@ A rule is a pure function of the stacks it is given, so its answer depends on wh
 Values are told apart by identity, not by comparison: whoever asks keeps its values alive, and uses one object for one
 version. A rule that reads everything gains nothing here, and loses little.
 
-Tests: tests/core/test_plan_memory.py
+Tests: tests/core/compat/test_plan_memory.py
 """
 
 from __future__ import annotations

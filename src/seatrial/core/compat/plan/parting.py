@@ -12,7 +12,7 @@ Two move at once only where the rules forbid every stack in between.
 Ways are compared by, in this order: things moved at once, steps, the unknowns and warnings that were not on the way
 that was found, the order above.
 
-Tests: tests/core/test_plan_parting.py
+Tests: tests/core/compat/test_plan_parting.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a step moves: a group, or of the GPUs one of three; how it is called, and its place in the preferred order.
 
-Tests: tests/core/test_plan_parting.py
+Tests: tests/core/compat/test_plan_parting.py
 """
 
 from __future__ import annotations

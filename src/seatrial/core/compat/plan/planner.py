@@ -1,4 +1,7 @@
-"""Makes a plan: finds the way, splits it into steps, and says why there is none. Tests: tests/core/test_plan.py"""
+"""Makes a plan: finds the way, splits it into steps, and says why there is none.
+
+Tests: tests/core/compat/test_plan.py
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A preparation is named only where a fact or a rule makes it necessary for exactly this change; general good practice is
 not listed. `fact` is a path in the knowledge base, or the rule that asks.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     order   why it comes before what comes later, or after what came before; where the usual order is left, the rule
             that makes it so, or that fewer doubts lie on this way
 
-Tests: tests/core/test_plan_reasons.py
+Tests: tests/core/compat/test_plan_reasons.py
 """
 
 from __future__ import annotations

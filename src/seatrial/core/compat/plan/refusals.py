@@ -8,7 +8,7 @@
                forbids it
     suggestion the fewest groups to leave as they are so that the rest can be reached
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 
 A group moves together in a plan, and one thing after the other in a cluster: the operator before its driver, unless the
 rules forbid the stack between the two and not the one the other way round. A release of the operator brings the
-operands with it; where none is due, they are published and moved like a driver. Tests: tests/core/test_plan_rollouts.py
+operands with it; where none is due, they are published and moved like a driver.
+Tests: tests/core/compat/test_plan_rollouts.py
 """
 
 from __future__ import annotations

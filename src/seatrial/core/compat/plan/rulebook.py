@@ -2,7 +2,7 @@
 
 An Opinion says which rules fail and how many doubts remain; the findings themselves are there for the asking.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Knows nothing of versions, rules or facts: the judge does. Ways are compared by,
 unknowns and warnings met on them, the preferred order of the groups, reloads of kernel modules, how much each bundle
 is liked.
 
-Tests: tests/core/test_plan_search.py
+Tests: tests/core/compat/test_plan_search.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     Space ── Road (one group) ── Bundle (versions that move together)
              start ●────●────●──●  goal        bundles between them come from candidates.py
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

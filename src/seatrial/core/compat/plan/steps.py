@@ -2,7 +2,7 @@
 
 Why each is there is in reasons.py, what to prepare in preparations.py.
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     Refusal ── Finding              the rules that fight
             └─ Reached, Blocked     how far one gets, and what stands before each next move
 
-Tests: tests/core/test_plan.py
+Tests: tests/core/compat/test_plan.py
 """
 
 from __future__ import annotations

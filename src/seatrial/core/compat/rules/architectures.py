@@ -3,7 +3,7 @@
 The architecture follows from the product (a B200 is Blackwell), so nobody has to write it, and one that contradicts its
 product fails. What is below the first CUDA of a GPU runs only where images carry PTX; above the last one, nothing runs.
 
-Tests: tests/core/test_rules_architectures.py, and test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_architectures.py, and test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ A rule that finds nothing to judge gives no answer and so no finding: a stack wi
 The one law of this file: only what was verified in its source may block. A fail that rests on anything less becomes a
 warn that names the confidence.
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     order           which of two moves comes first
     preconditions   what has to be true before it starts
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

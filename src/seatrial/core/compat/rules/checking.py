@@ -13,7 +13,7 @@ below its own. Nodes are the same everywhere: an entry without a hardware block 
 An acceptance covers warnings and unknowns of one rule in its own entry until its day; it never covers a fail. One that
 covers nothing, or no longer, is a finding itself: a forgotten acceptance would hide the next real warning.
 
-Tests: tests/core/test_rules_checking.py
+Tests: tests/core/compat/test_rules_checking.py
 """
 
 from __future__ import annotations

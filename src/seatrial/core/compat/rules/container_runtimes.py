@@ -1,6 +1,6 @@
 """The container runtime and Kubernetes: does the one go with the other? What operators say of it is in operators/.
 
-Tests: tests/core/test_rules_parts.py, and test_rules_verdicts.py
+Tests: tests/core/compat/test_rules_parts.py, and test_rules_verdicts.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whose Kubernetes it is: vendors sign their builds, and tables have a column for each of them.
 
 Law of this file: upstream's own build has no signature; whoever else signs is told apart from it, known or not.
-Tests: tests/core/test_rules_listed.py
+Tests: tests/core/compat/test_rules_listed.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Does each version exist, is it known to be bad, is it still supported? One rule each.
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

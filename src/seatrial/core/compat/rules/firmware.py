@@ -2,7 +2,7 @@
 
 The expected firmware is looked up by family, never computed from the train: plain ConnectX-6 stopped at train 43.
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

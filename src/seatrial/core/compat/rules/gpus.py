@@ -2,7 +2,7 @@
 
 What follows from the GPUs themselves is in architectures.py.
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

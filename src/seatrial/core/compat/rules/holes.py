@@ -4,7 +4,7 @@ A check fails such a stack, and goes on failing it. Whoever plans or starts a ro
 leads over releases with the same hole, and a driver may move while an operator waits for its own turn. A stack that
 opens a hole is refused. Why: docs/decisions/0031-vulnerabilities.md.
 
-Tests: tests/core/test_rules_security.py
+Tests: tests/core/compat/test_rules_security.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Documents give a range of minors, and tables give more: a column for each distri
 distribution that a table has no column for, or no cell on this system, is unknown: the range of upstream's own build
 says nothing about it.
 
-Tests: tests/core/test_rules_kubernetes.py and test_rules_listed.py, and test_rules_verdicts.py
+Tests: tests/core/compat/test_rules_kubernetes.py and test_rules_listed.py, and test_rules_verdicts.py
 """
 
 from __future__ import annotations

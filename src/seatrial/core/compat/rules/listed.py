@@ -4,7 +4,7 @@ What the Network Operator's lists is in network.py.
 
 A list is read as complete: what it leaves out is unknown, never right by default; what a page says no to fails.
 
-Tests: tests/core/test_rules_listed.py, and test_rules_verdicts.py
+Tests: tests/core/compat/test_rules_listed.py, and test_rules_verdicts.py
 """
 
 from __future__ import annotations

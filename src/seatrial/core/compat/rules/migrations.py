@@ -1,6 +1,6 @@
 """Ways between two kinds of installation, which upgrade-path asks about beside versions.
 
-Tests: tests/core/test_rules_listed.py and test_rules_parts.py
+Tests: tests/core/compat/test_rules_listed.py and test_rules_parts.py
 """
 
 from __future__ import annotations

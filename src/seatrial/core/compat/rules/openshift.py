@@ -8,7 +8,7 @@ It is told by more than one document, and they disagree for most releases:
 
     in both → ok        in one → ok if tested, else warn        in neither → warn if tested, else fail
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

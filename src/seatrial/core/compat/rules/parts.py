@@ -1,6 +1,6 @@
 """Parts beside the operators: DRA driver, Fabric Manager, GPUDirect Storage, vGPU.
 
-Tests: tests/core/test_rules_parts.py, and test_rules_verdicts.py
+Tests: tests/core/compat/test_rules_parts.py, and test_rules_verdicts.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A kernel is judged by its stream (`5.14.0-427` + `el9_4`), never by its upstream
 wrong kernel is one finding: a kernel that this OpenShift cannot have is openshift-kernel's, and no other rule repeats
 it.
 
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

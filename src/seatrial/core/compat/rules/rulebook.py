@@ -3,7 +3,7 @@
 Law of this file: one wrong value is told once. What cannot be read is told by the first rule that needs it; what does
 not exist fails `exists`, and no other rule goes on to say that it knows nothing of it.
 
-Tests: tests/core/test_rules_checking.py
+Tests: tests/core/compat/test_rules_checking.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The container runtime: were the operators validated with it, on the system of the nodes?
 
-Tests: tests/core/test_rules_parts.py and test_rules_systems.py, and test_rules_verdicts.py
+Tests: tests/core/compat/test_rules_parts.py and test_rules_systems.py, and test_rules_verdicts.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 A component that is not written is the operator's own. Why the grades are these: docs/decisions/0031-vulnerabilities.md.
 
-Tests: tests/core/test_rules_security.py
+Tests: tests/core/compat/test_rules_security.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two operators, and what each release of them goes with: driver, operands, each other.
 
 On which platform a release runs is in openshift.py and kubernetes.py.
-Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+Tests: tests/core/compat/test_rules_verdicts.py and test_rules_edges.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A system is known by `os`, and on OpenShift without it. A kernel alone tells the minor of RHEL (`el9_6`), but not
 whether it is RHEL or a rebuild of it.
 
-Tests: tests/core/test_rules_systems.py, and test_rules_verdicts.py
+Tests: tests/core/compat/test_rules_systems.py, and test_rules_verdicts.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     several that count              the worst of them
 
 Law of this file: silence is no pass, and neither is a word that has ended. A word that comes late is taken all the same
-while its round is open. Tests: tests/core/test_attesting.py
+while its round is open. Tests: tests/core/judging/test_attesting.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Law of this file: a figure that is missing on one GPU is missing. An expression over "all GPUs" would otherwise pass by
 those that were measured, and over none of them in any case. It is asked once the others have answered, whatever they
-said. Tests: tests/core/test_expressing.py
+said. Tests: tests/core/judging/test_expressing.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     nobody could begin              left out, where that can never be otherwise or was measured before; else unknown
 
 Law of this file: a gang is asked once for all, when whatever else wants these GPUs in this round is through. Tries are
-counted over the gang, whoever speaks for it. Tests: tests/core/test_ganging.py
+counted over the gang, whoever speaks for it. Tests: tests/core/judging/test_ganging.py
 """
 
 from __future__ import annotations

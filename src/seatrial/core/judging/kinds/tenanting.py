@@ -9,7 +9,7 @@ Law of this file: nobody's pods are brought to the canary for it, and none is ke
 counted on our own clock, from the look that first saw them all: the row that says who runs stays while it says so.
 A pod that ends for good is one less that runs, and no failure: whether it ended well nobody can tell from here.
 
-Tests: tests/core/test_tenanting.py
+Tests: tests/core/judging/test_tenanting.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ has passed there once; gates that need none (a word, a query, what tenants show)
 may be about the work on it. On the way back it stays closed until it runs its old driver again. Only a node that we
 close ourselves can stay closed: NVIDIA's controller opens its own.
 
-Tests: tests/core/test_closed_canaries.py
+Tests: tests/core/campaign/test_closed_canaries.py
 """
 
 from __future__ import annotations

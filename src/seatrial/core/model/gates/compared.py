@@ -5,7 +5,7 @@
 Law of this file: sums and names, nothing that grows with the number of rounds. A round has a number, and only a later
 one is added, so it counts once whatever crashed meanwhile. What all of it says is judging's to say.
 
-Tests: tests/core/test_judging_sequences.py, tests/core/test_judging_comparing.py, tests/core/test_comparing.py
+Tests: tests/core/judging/test_judging_sequences.py, test_judging_comparing.py, tests/core/campaign/test_comparing.py
 """
 
 from __future__ import annotations

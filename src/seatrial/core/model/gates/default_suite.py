@@ -6,7 +6,7 @@
 Law of this file: what was there before is asked for afterwards. What a node has shown is therefore read once, from the
 node as it was; a link that is gone after the upgrade is a failure, and no reason to leave the gate out.
 
-Tests: tests/core/test_default_suite.py
+Tests: tests/core/model/test_default_suite.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Law of this file: sums over time and GPUs, nothing that grows with the number of looks. A stretch is added where the one
 before it ended, and nowhere else, so it counts once whatever crashed meanwhile. What all of it proves is judging's to
-say. Tests: tests/core/test_judging_exposure.py, tests/core/test_judging_rare.py
+say. Tests: tests/core/judging/test_judging_exposure.py, tests/core/judging/test_judging_rare.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: a figure says nothing about good or bad, and what could not be measured is told, never left out:
 whoever judges must see the difference between a rate that is low and a rate that nobody has.
 
-Tests: tests/core/test_figures.py
+Tests: tests/core/model/test_figures.py
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ GPUs by a counted resource or by a ResourceClaim, and several nodes at once (Gan
 Laws of this file: values only; what counts as well is judged in core/judging. An attested word has an end: with the
 chart's policy the API server holds the name to the person who is signed in, and keeps other people's words.
 
-Tests: tests/core/test_gates.py, tests/core/test_attesting.py, tests/core/test_asking.py, tests/core/test_ganging.py
+Tests: tests/core/judging/ (test_gates.py, test_attesting.py, test_ganging.py), tests/core/campaign/test_asking.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: it knows no monitoring system. What a signal is called there is the adapter's table. Names are those
 of the payloads where both tell the same (`ecc-uncorrected-volatile`), so that a figure and a series can be compared.
 
-Tests: tests/core/test_signals.py
+Tests: tests/core/model/test_signals.py
 """
 
 from __future__ import annotations

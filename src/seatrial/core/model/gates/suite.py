@@ -5,7 +5,7 @@ left out. Four checks always: it trains, it answers, its links are well, its GPU
 the sum over all of them, and partners the sum over several nodes. The payloads themselves are in `seatrial.probes`,
 which knows none of this.
 
-Tests: tests/core/test_suite.py
+Tests: tests/core/model/test_suite.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Law of this file: a gap is a gap. Points are as they were scraped, and the time between two of them is covered only
 where they are no further apart than the series promises; what an exporter did not tell is not filled in.
 
-Tests: tests/core/test_telemetry.py
+Tests: tests/core/model/test_telemetry.py
 """
 
 from __future__ import annotations

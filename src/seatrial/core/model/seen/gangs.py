@@ -6,7 +6,7 @@
                           nobody can count (a claim that cannot be read, a shared GPU, a runtime class)
     replicas elsewhere    another pod of the same service is ready, in another job and on another node, and stays
 
-Law of this file: pods in, values out, in the order of the nodes. Tests: tests/core/test_gangs_seen.py
+Law of this file: pods in, values out, in the order of the nodes. Tests: tests/core/model/test_gangs_seen.py
 """
 
 from __future__ import annotations

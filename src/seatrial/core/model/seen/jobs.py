@@ -20,7 +20,7 @@ makes the pods of a gang puts its name on each of them. The first row of `GANGS`
 
 A Job without an index hands out pieces of work that do not know of each other: each of its pods is a job by itself, and
 so is whatever fits no row. Law of this file: one pod in, values out; what nobody says is None, and nothing is promised.
-Tests: tests/core/test_jobs.py
+Tests: tests/core/model/test_jobs.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 Law of this file: rows and values, no steps (core/decision/neighbours.py has them). A mark is set only where its key is
 not there, so whoever wants none, or another one, puts the key there with a value of their own. Where the sources say
-it: docs/decisions/0052-marks-for-neighbours.md. Tests: tests/core/test_neighbours.py
+it: docs/decisions/0052-marks-for-neighbours.md. Tests: tests/core/decision/test_neighbours.py
 """
 
 from __future__ import annotations

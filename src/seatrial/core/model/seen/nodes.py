@@ -1,7 +1,7 @@
 """One node: what is observed of it, and what we wrote down about it.
 
 Law of this file: what can be observed is a fact, and only what cannot is in the record.
-Tests: tests/core/test_snapshot.py
+Tests: tests/core/model/test_snapshot.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ the DRA plugin, where a chart of its own brings it, which goes last.
 
 Law of this file: an operand is old while a pod of another revision than the wanted one runs; one that is not there, or
 is leaving, comes back with the wanted one, whoever took it away. What a restart costs is in node/visiting.py. Tests:
-tests/core/test_operands.py
+tests/core/model/test_operands.py
 """
 
 from __future__ import annotations

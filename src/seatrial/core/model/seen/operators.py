@@ -1,7 +1,7 @@
 """Others that move nodes or say what they run: NVIDIA's GPU Operator, and OpenShift's pools of machines.
 
 Law of this file: what others own is seen here; what we want of it is the intent's.
-Tests: tests/core/test_snapshot.py
+Tests: tests/core/model/test_snapshot.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pods, as far as a driver concerns them: who uses the GPUs of a node, and who brings, proves and shares its driver.
 
 Law of this file: a pod is known by its uid, and what is not known of it is None or empty.
-Tests: tests/core/test_snapshot.py
+Tests: tests/core/model/test_snapshot.py
 """
 
 from __future__ import annotations

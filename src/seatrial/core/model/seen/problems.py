@@ -5,7 +5,7 @@
 
 Law of this file: rows and values, no steps. Most detectors say True when something is wrong; those of a cloud that ask
 whether something is Ready, say False. A type that nobody here knows may mean anything, so it is told and keeps nobody.
-Why these and no others: docs/decisions/0052-marks-for-neighbours.md. Tests: tests/core/test_problems.py
+Why these and no others: docs/decisions/0052-marks-for-neighbours.md. Tests: tests/core/model/test_problems.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     Holder     a HelmRelease or an Application whose chart it is: another version there is another release
 
 Law of this file: an operator is known by the name of its chart, not by what deploys it; and only in places where no
-tenant writes, for anyone may give anything that name. Tests: tests/core/test_releases.py
+tenant writes, for anyone may give anything that name. Tests: tests/core/model/test_releases.py
 """
 
 from __future__ import annotations

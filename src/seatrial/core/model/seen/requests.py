@@ -7,7 +7,7 @@
 GitLab calls it a merge request; here it has one name. What we write at the end of its text says which text that is, so
 that a text which people have edited is left alone until we have something else to say.
 
-Tests: tests/core/test_requests.py
+Tests: tests/core/model/test_requests.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rollout's own record: who was admitted to disruption, where the campaign stands, and what people are told.
 
 Law of this file: the record is small however large the fleet is, and is written over what was seen only.
-Tests: tests/core/test_snapshot.py
+Tests: tests/core/model/test_snapshot.py
 """
 
 from __future__ import annotations

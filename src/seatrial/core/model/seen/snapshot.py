@@ -1,6 +1,6 @@
 """Everything that is seen, at once: all that `decide` may look at, and how fresh it is.
 
-Law of this file: the parts are of different ages, and each says how old it is. Tests: tests/core/test_snapshot.py
+Law of this file: the parts are of different ages, and each says how old it is. Tests: tests/core/model/test_snapshot.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     Idle again        it has uncordoned the node
 
 Law of this file: one table, read by whoever decides, and played by World and by the testbed. A word that is not in it
-counts as work: a later release may know more of them. Tests: tests/core/test_sriov.py
+counts as work: a later release may know more of them. Tests: tests/core/model/test_sriov.py
 """
 
 from __future__ import annotations

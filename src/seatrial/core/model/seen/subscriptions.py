@@ -3,7 +3,8 @@
     Subscription    which package it follows, who approves, and what it has installed
     Plan            its InstallPlan: what OLM would install next, once that is approved
 
-Law of this file: a plan is known by the names of what it installs, and by nothing else. Tests: tests/core/test_olm.py
+Law of this file: a plan is known by the names of what it installs, and by nothing else.
+Tests: tests/core/movers/test_olm.py
 """
 
 from __future__ import annotations

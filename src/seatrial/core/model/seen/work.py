@@ -6,7 +6,7 @@
 
 Law of this file: ends and waits are bounded, whatever the cluster does; an end is noted once, when it is first seen,
 and outlives its pod. Nothing is promised by any: an eviction is refused by the API server, not here.
-Tests: tests/core/test_work.py
+Tests: tests/core/model/test_work.py
 """
 
 from __future__ import annotations

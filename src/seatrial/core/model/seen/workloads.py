@@ -4,7 +4,7 @@
     on    spec.active: true, and they go, in one write, once the node is through, has failed, is gone or was given up
 
 Law of this file: what is due follows from the mark and the nodes alone, so whoever looks next after a crash knows it.
-What somebody else switched off bears no mark, and stays off. Tests: tests/core/test_workloads.py
+What somebody else switched off bears no mark, and stays off. Tests: tests/core/model/test_workloads.py
 """
 
 from __future__ import annotations

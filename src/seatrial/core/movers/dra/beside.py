@@ -4,7 +4,7 @@ The time in its Lease is on its own clock, so it is not read as one: a Lease tha
 one that has not changed for a while, on our clock, is not.
 
 Law of this file: an answer that did not come is no sign of life, and no sign of death. Tests:
-tests/core/test_dra_standing.py
+tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

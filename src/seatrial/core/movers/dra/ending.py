@@ -8,7 +8,7 @@
 Where it is not sure of what it sees, nothing ends it but its time: behind a watch that is cut, nodes may have changed.
 
 Law of this file: one look, its moment, and how long somebody wants to wait; nothing else. Tests:
-tests/core/test_dra_standing.py
+tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@
 There is no barrier over the fleet: a node whose driver never comes keeps nobody else.
 
 Law of this file: time is measured on our clock alone, by what this run has seen; nothing has to outlive the run. Tests:
-tests/core/test_dra_rerolling.py
+tests/core/movers/test_dra_rerolling.py
 """
 
 from __future__ import annotations

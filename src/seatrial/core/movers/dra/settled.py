@@ -10,7 +10,7 @@
     its validator is Ready, where there are validators     validator-missing, validator-not-ready
 
 Law of this file: one node, one look; unknown is not settled. How long it has to stay so is in rerolling.py.
-Tests: tests/core/test_dra_standing.py
+Tests: tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Where no pod brings the driver (the host does) only versions are compared: what 
 discovery has seen since the plugin started. A reboot restarts the plugin by itself.
 
 Law of this file: nothing is remembered, so that a look of a moment says all that a moment can. Tests:
-tests/core/test_dra_standing.py
+tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

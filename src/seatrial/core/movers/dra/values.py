@@ -1,6 +1,6 @@
 """What is seen of DRA plugins and their drivers, how a node stands, and what is remembered between two looks.
 
-Law of this file: nothing is decided here. Tests: tests/core/test_dra_standing.py
+Law of this file: nothing is decided here. Tests: tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What `seatrial dra` tells: why a node stands as it does, and what comes next, as sentences.
 
-Law of this file: every reason has both. Tests: tests/core/test_dra_standing.py
+Law of this file: every reason has both. Tests: tests/core/movers/test_dra_standing.py
 """
 
 from __future__ import annotations

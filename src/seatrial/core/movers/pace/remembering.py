@@ -1,6 +1,7 @@
 """Since when each node stands where it stands, which wakes it had, and what they were worth.
 
-Law of this file: no instant it remembers lies in the future, whatever the clock does. Tests: tests/core/test_pace.py
+Law of this file: no instant it remembers lies in the future, whatever the clock does.
+Tests: tests/core/movers/test_pace.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What NVIDIA's upgrade controller is waited on for, and what is remembered of it: values and their limits.
 
-Law of this file: nothing is decided here. Tests: tests/core/test_pace.py
+Law of this file: nothing is decided here. Tests: tests/core/movers/test_pace.py
 """
 
 from __future__ import annotations

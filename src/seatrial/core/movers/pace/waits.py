@@ -1,7 +1,7 @@
 """What each node of NVIDIA's upgrade controller lacks before it can go on.
 
 Law of this file: read off the facts, as its controller reads them; nothing is remembered.
-Tests: tests/core/test_pace.py
+Tests: tests/core/movers/test_pace.py
 """
 
 from __future__ import annotations

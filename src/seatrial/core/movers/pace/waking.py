@@ -16,7 +16,7 @@ The traces of a wake are at most one label on one node for RAISED_SECONDS. What 
 on sight. Nothing here writes: the caller does, and says with `noted` how it went. What is told is in pace_told.py. A
 clock that was put back is gone along with: what we remember is never later than now.
 
-Tests: tests/core/test_pace.py
+Tests: tests/core/movers/test_pace.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ To flip is to put the skip label where there is none, or to take it away again; 
 skips a node when its value is exactly `true`; ours has a value that nobody else writes. So a trace of ours is known by
 its value alone, whoever left it and however they died, and a person's `true` or `false` is never taken for one.
 
-Tests: tests/core/test_pace.py
+Tests: tests/core/movers/test_pace.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ so a node whose pod became Ready 10 s after that write would have waited 110 s, 
 by then. Looks for the sake of other nodes are left out. The nodes under way wait side by side, so the whole upgrade
 would have taken longer by the sum of these waits, divided by how many were under way at once.
 
-Tests: tests/core/test_pace.py
+Tests: tests/core/movers/test_pace.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     v                                 v_paused-for-driver-upgrade       v
 
 Law of this file: the values are those of k8s-driver-manager, so either can give back what the other has paused; what
-was never there is never written. Tests: tests/core/driver_manager/test_labels.py
+was never there is never written. Tests: tests/core/node/driver_manager/test_labels.py
 """
 
 from __future__ import annotations

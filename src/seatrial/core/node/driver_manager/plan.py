@@ -9,7 +9,7 @@ Whatever goes wrong, the rest of the route is left out and PUT_BACK is walked in
 comes back. Who is killed walks again from the beginning, by what is seen then.
 
 Law of this file: rows are walked in the order of the table and never back; a row is done when it finds nothing to do.
-Tests: tests/core/driver_manager/test_plan.py, tests/core/driver_manager/test_kills.py
+Tests: tests/core/node/driver_manager/test_plan.py, tests/core/node/driver_manager/test_kills.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What would keep a driver manager from its work, and what it would do, before anything is written.
 
-Law of this file: the rows that act are the ones that are asked here. Tests: tests/core/driver_manager/test_preflight.py
+Law of this file: the rows that act are the ones that are asked here.
+Tests: tests/core/node/driver_manager/test_preflight.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When each line of the plan is due, by what is seen.
 
 Law of this file: a row looks, and returns the next write, what it waits for, why it cannot be done, or None where there
-is nothing (more) to do. Tests: tests/core/driver_manager/test_plan.py
+is nothing (more) to do. Tests: tests/core/node/driver_manager/test_plan.py
 """
 
 from __future__ import annotations

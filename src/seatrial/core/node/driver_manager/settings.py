@@ -1,7 +1,7 @@
 """What a driver manager is told by its environment: names, defaults and formats are those of k8s-driver-manager.
 
 Law of this file: a mapping comes in, and every bad value is told at once; nothing is guessed. Tests:
-tests/core/driver_manager/test_settings.py
+tests/core/node/driver_manager/test_settings.py
 """
 
 from __future__ import annotations

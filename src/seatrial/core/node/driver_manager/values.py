@@ -1,6 +1,6 @@
 """What a driver manager sees of its node and of the host, and what it may do: one value each.
 
-Law of this file: a step is one write, or a wait, or the end. Tests: tests/core/driver_manager/test_plan.py
+Law of this file: a step is one write, or a wait, or the end. Tests: tests/core/node/driver_manager/test_plan.py
 """
 
 from __future__ import annotations

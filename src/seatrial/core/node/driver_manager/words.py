@@ -1,6 +1,6 @@
 """What a driver manager says while it works, one line for each thing.
 
-Law of this file: a line says what is done, to whom. Tests: tests/core/driver_manager/test_words.py
+Law of this file: a line says what is done, to whom. Tests: tests/core/node/driver_manager/test_words.py
 """
 
 from __future__ import annotations

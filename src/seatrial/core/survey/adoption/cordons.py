@@ -1,6 +1,6 @@
 """Whose cordon a node has that somebody left half-way.
 
-Law of this file: a cordon is of whoever the API server says wrote it. Tests: tests/core/test_adopt.py
+Law of this file: a cordon is of whoever the API server says wrote it. Tests: tests/core/survey/test_adopt.py
 """
 
 from __future__ import annotations

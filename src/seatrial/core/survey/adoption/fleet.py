@@ -1,7 +1,7 @@
 """An adoption as a whole: which version, which nodes, who stands in the way. One node is node.py's matter.
 
 Every reason not to adopt is a Refusal with a next step, told before anything is written. Tests:
-tests/core/test_adopt.py
+tests/core/survey/test_adopt.py
 """
 
 from __future__ import annotations

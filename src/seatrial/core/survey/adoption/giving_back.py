@@ -9,7 +9,7 @@ Marks for neighbours go wherever a record says that they are ours: nobody would 
 
 Law of this file: a node that nobody has proved stays closed, and keeps what a later seatrial needs to take it up again.
 
-Tests: tests/core/test_giving_back.py
+Tests: tests/core/survey/test_giving_back.py
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ A record of our own that is under way needs none of this: it goes on. Published 
 machine that proved or restarted a driver before that would do so for the version it is to leave. fleet.py looks at
 the fleet as a whole.
 
-Tests: tests/core/test_adopt.py
+Tests: tests/core/survey/test_adopt.py
 """
 
 from __future__ import annotations

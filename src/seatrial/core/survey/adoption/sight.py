@@ -1,7 +1,7 @@
 """A node that somebody left half-way, looked at once: who was at it, how far its driver is, what can be given back.
 
 Law of this file: facts win over labels. A label says how far somebody meant to be; whether it is so is read off the
-driver pod and the cordon. Tests: tests/core/test_adopt.py
+driver pod and the cordon. Tests: tests/core/survey/test_adopt.py
 """
 
 from __future__ import annotations

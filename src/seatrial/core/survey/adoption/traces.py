@@ -1,6 +1,6 @@
 """What an upgrade that somebody left half-way shows of itself, and what becomes of its node.
 
-Law of this file: values; nothing is decided here. Tests: tests/core/test_adopt.py
+Law of this file: values; nothing is decided here. Tests: tests/core/survey/test_adopt.py
 """
 
 from __future__ import annotations

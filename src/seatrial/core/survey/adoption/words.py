@@ -1,6 +1,6 @@
 """What is found on a node that somebody left half-way, in words.
 
-Law of this file: it says what is there, and not what becomes of it. Tests: tests/core/test_adopt.py
+Law of this file: it says what is there, and not what becomes of it. Tests: tests/core/survey/test_adopt.py
 """
 
 from __future__ import annotations

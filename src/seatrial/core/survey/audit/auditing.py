@@ -1,7 +1,7 @@
 """The audit: everything found, the heaviest first, and one line for each component.
 
 Law of this file: it puts together and decides nothing; who may be told what is in the files beside it. Tests:
-tests/core/test_audit_findings.py
+tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
                        mixed; where no stack is the most common, all of them are told
 
 Law of this file: versions are compared by what they mean (`v24.9.0` is `24.9.0`), and what was not observed is neither
-the same nor another. Tests: tests/core/test_audit_findings.py
+the same nor another. Tests: tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

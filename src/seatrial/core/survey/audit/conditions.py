@@ -1,7 +1,7 @@
 """What is odd about nodes, whatever they are compared with: labels that lie, cordons, upgrades left half-way.
 
 Law of this file: facts go before labels, and a cordon is of whoever the API server says wrote it. Tests:
-tests/core/test_audit_findings.py
+tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an audit can find: a closed list of kinds, each with its weight, its meaning, and what it is called.
 
 Law of this file: a finding names its evidence, its nodes and the next command; unknown has a weight of its own.
-Tests: tests/core/test_audit_findings.py
+Tests: tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

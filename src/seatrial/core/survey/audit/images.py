@@ -5,7 +5,7 @@
     nvcr.io/nvidia/driver:580.105.08@sha256:5b1a…         the digest too: where the two differ, it is what runs
 
 Law of this file: OLM pins images by digest, and only a digest that a known release ships has a version. Tests:
-tests/core/test_audit_readings.py
+tests/core/survey/test_audit_readings.py
 """
 
 from __future__ import annotations

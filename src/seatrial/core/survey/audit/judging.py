@@ -1,7 +1,7 @@
 """The rules of compat on what was observed: the stacks that really run, each judged once.
 
 Law of this file: only versions that were seen are judged; a warning that the matrix accepts is not told again. Tests:
-tests/core/test_audit_findings.py
+tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Everything together: every component of every GPU node, and what is there once for the cluster.
 
 Law of this file: every component of the matrix has a reading on every node, or once for the cluster; none is left out.
-Tests: tests/core/test_audit_readings.py
+Tests: tests/core/survey/test_audit_readings.py
 """
 
 from __future__ import annotations

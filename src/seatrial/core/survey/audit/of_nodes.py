@@ -7,7 +7,7 @@
     SUSE Linux Enterprise Server 15 SP6                sles15.6
 
 Law of this file: one node in, readings of it out; a system that we cannot name is not observable, and no guess is made.
-Tests: tests/core/test_audit_readings.py
+Tests: tests/core/survey/test_audit_readings.py
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Feature discovery writes the time at which it started, and does not renew it whi
 prove that the label is old; it only fails to vouch for it.
 
 Law of this file: what a DaemonSet wants is no evidence of what runs; only pods on the node are. Tests:
-tests/core/test_audit_readings.py
+tests/core/survey/test_audit_readings.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     SR-IOV operator                   Red Hat's, by its CSV, is the matrix's; NVIDIA's own build is another product
 
 Law of this file: an operator is found by what it is, and not by where somebody expects it; a copied CSV is none. Tests:
-tests/core/test_audit_readings.py
+tests/core/survey/test_audit_readings.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     NotObservable   nobody can say, and this right or this object is missing
 
 Law of this file: None never stands for unknown, and every reading can say why it is what it is.
-Tests: tests/core/test_audit_readings.py
+Tests: tests/core/survey/test_audit_readings.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What will go wrong by itself: pools that wait, drivers that roll without anybody's leave, operators that move on.
 
 Law of this file: about the cluster as it is set up, and not about its versions. Tests:
-tests/core/test_audit_findings.py
+tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What could not be observed, and the right or the object that would show it.
 
 Law of this file: whatever was asked for and not seen is told here; unknown is never a pass. Tests:
-tests/core/test_audit_findings.py
+tests/core/survey/test_audit_findings.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                     ─▶ pods of the stack that are not up although nothing known was found are told as they are
 
 Law of this file: a node's failure has evidence in its own words, and a cause stands before what follows from it.
-Tests: tests/core/test_doctor_diagnosing.py, tests/doctored/test_recorded.py
+Tests: tests/core/survey/test_doctor_diagnosing.py, tests/doctored/test_recorded.py
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@
         source: https://…                     # where this was seen
 
 Law of this file: patterns are data; every one says where it was seen, and matches its own example. What cannot be read
-is refused with its place. Tests: tests/core/test_doctor_failures.py
+is refused with its place. Tests: tests/core/survey/test_doctor_failures.py
 """
 
 from __future__ import annotations

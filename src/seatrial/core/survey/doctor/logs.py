@@ -6,7 +6,7 @@
     last     device plugins and DRA plugins that run: they tell of broken GPUs
 
 Law of this file: it only chooses. Reading is the caller's right, and there is an end to it: LOGS_MAX, the first first.
-Tests: tests/core/test_doctor_diagnosing.py
+Tests: tests/core/survey/test_doctor_diagnosing.py
 """
 
 from __future__ import annotations

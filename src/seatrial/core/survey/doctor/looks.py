@@ -10,7 +10,8 @@
     mig-failed           the MIG layout that was asked for could not be made
     holder-stuck         a pod with a claim has been told to leave, and stays
 
-Law of this file: who is being upgraded, or starts, is given its time. Tests: tests/core/test_doctor_diagnosing.py
+Law of this file: who is being upgraded, or starts, is given its time.
+Tests: tests/core/survey/test_doctor_diagnosing.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which part of the GPU stack a pod is: by its labels, and by the names that its containers have in every release.
 
 Law of this file: names of the trade, as NVIDIA's charts write them; whoever asks for GPUs and is none of these is a
-tenant, and everybody else is nobody's business. Tests: tests/core/test_doctor_parts.py
+tenant, and everybody else is nobody's business. Tests: tests/core/survey/test_doctor_parts.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     node         what nobody wrote down, and looks.py sees
 
 Law of this file: words as they were written. Who is well now gives no sign: an event outlives what it tells of by an
-hour. Tests: tests/core/test_doctor_diagnosing.py
+hour. Tests: tests/core/survey/test_doctor_diagnosing.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     web addresses   scheme and host
 
 Law of this file: a list of what may stay, and everything else goes. An object comes here with the fields that some
-reader reads; what else it has is gone already. Tests: tests/core/test_portable_allowed.py,
+reader reads; what else it has is gone already. Tests: tests/core/survey/test_portable_allowed.py,
 tests/properties/test_portable.py
 """
 

@@ -6,7 +6,7 @@
     llama-worker-0                    ─▶  tenant-00017                   and the claims and owners of such pods
 
 Law of this file: one name becomes one name, wherever it stands: two objects that named each other still do. Tests:
-tests/core/test_portable_renaming.py, tests/properties/test_portable.py
+tests/core/survey/test_portable_renaming.py, tests/properties/test_portable.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A recorded cluster as it may be told: every object, refusal and log of it.
 
-Law of this file: nothing passes by here. Tests: tests/properties/test_portable.py, tests/core/test_portable_allowed.py
+Law of this file: nothing passes by here.
+Tests: tests/properties/test_portable.py, tests/core/survey/test_portable_allowed.py
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     phases, reasons, types              where they are words of the trade
     times, uids, amounts                as they are
 
-Law of this file: everything else becomes a number. Tests: tests/core/test_portable_tenants.py,
+Law of this file: everything else becomes a number. Tests: tests/core/survey/test_portable_tenants.py,
 tests/properties/test_portable.py
 """
 

@@ -6,7 +6,7 @@ Messages and logs are where secrets end up that nobody planned for, and no list 
 So this is a list of what may stay: words of the trade (what failures are known by, and knowledge/vocabulary.txt), names
 that the file holds anyway, and numbers of a few digits. What else there is becomes `…`; its place is kept.
 
-Law of this file: a word that is not known is not told. Tests: tests/core/test_portable_words.py
+Law of this file: a word that is not known is not told. Tests: tests/core/survey/test_portable_words.py
 """
 
 from __future__ import annotations

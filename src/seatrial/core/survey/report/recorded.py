@@ -3,7 +3,7 @@
 Law of this file: times are those of the records themselves; where others move the nodes and no record is ours, the time
 is that of the first pass which saw it. A wait lasts from when it began, by its own word, to the first pass without it;
 one that comes and goes, as a bake between rounds of gates, is one wait, and its times are added up.
-Tests: tests/core/test_report_recorded.py
+Tests: tests/core/survey/test_report_recorded.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The settings that a rollout used, for people who read of it later: what each is about, and what was set.
 
 Law of this file: what counts is told, whoever said it: the rollout, the operator's policy, or a default.
-Tests: tests/core/test_report_settings.py
+Tests: tests/core/survey/test_report_settings.py
 """
 
 from __future__ import annotations

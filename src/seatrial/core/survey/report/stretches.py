@@ -4,7 +4,7 @@
     └──────────── closer ──────┘                                     └───────────── closer ─────────────┘
 
 Law of this file: everything is to scale. Where one stretch leaves the others no room, they are shown a second time, by
-themselves and to a scale of their own. Tests: tests/core/test_report_stretches.py
+themselves and to a scale of their own. Tests: tests/core/survey/test_report_stretches.py
 """
 
 from __future__ import annotations
