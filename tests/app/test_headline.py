@@ -18,7 +18,7 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
 from seatrial.core.words import explain
-from seatrial.core.words.somebody import FAILED, NEEDS_SOMEBODY
+from seatrial.core.words.causes import FAILED, NEEDS_SOMEBODY
 from tests import builders
 from tests.app.test_outcome import FAILED_NODE, GONE, LED, LEFT_OUT, NOW, REFUSED, TO_COME, campaign, plain, well
 from tests.cli.test_status import a_look

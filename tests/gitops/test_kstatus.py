@@ -16,7 +16,7 @@ import pytest
 from seatrial.adapters.kube.shapes import rollout_records
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
-from seatrial.core.words import somebody
+from seatrial.core.words import causes
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -59,9 +59,9 @@ def test_only_done_is_current_and_only_reverted_has_failed() -> None:
 
 
 def test_what_somebody_has_to_mend_has_failed_and_what_somebody_asked_for_is_in_progress() -> None:
-    codes = sorted(somebody.NEEDS_SOMEBODY)
+    codes = sorted(causes.NEEDS_SOMEBODY)
     found = judged(*(a_rollout(RolloutPhase.WAVING, hold=code) for code in codes))
-    expected = ["InProgress" if code in somebody.ASKED_FOR else "Failed" for code in codes]
+    expected = ["InProgress" if code in causes.ASKED_FOR else "Failed" for code in codes]
     assert [each["status"] for each in found] == expected
 
 

@@ -30,7 +30,7 @@ from seatrial.core.node.progress import Progress
 from seatrial.core.node.readiness import lacks_since
 from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words import causes
-from seatrial.core.words.somebody import FAILED, NEEDS_SOMEBODY
+from seatrial.core.words.causes import FAILED, NEEDS_SOMEBODY
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look

@@ -25,7 +25,7 @@ from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.progress import Progress, for_people
 from seatrial.core.words import causes
-from seatrial.core.words.somebody import NEEDS_SOMEBODY
+from seatrial.core.words.causes import NEEDS_SOMEBODY
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look

@@ -28,7 +28,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.text import spans
 from seatrial.core.text.names import a_few, number_of
 from seatrial.core.words import causes, explain
-from seatrial.core.words.somebody import NEEDS_SOMEBODY
+from seatrial.core.words.causes import NEEDS_SOMEBODY
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.reading.leader import Leader

@@ -13,15 +13,15 @@ from typing import Final, TextIO
 
 from seatrial.bugs import Bug
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, HoldCode, Trait, having
 from seatrial.core.text import foreign
 from seatrial.core.words import explain
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 from seatrial.supervision import Ending
 
-PASSING: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
-"""Holds that end by themselves within a moment; in the log they would be noise."""
+PASSING: Final = having(Trait.MOMENT)
+"""In the log they would be noise."""
 NAMED_MAX: Final = 4
 """How many nodes that begin to wait for the same reason get a line each; ten thousand paused nodes get one."""
 

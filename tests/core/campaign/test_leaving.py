@@ -13,8 +13,7 @@ from seatrial.core.actions.on_nodes import RestartPod, Uncordon
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout
 from seatrial.core.campaign import leaving
 from seatrial.core.decision.decide import Decision, decide
-from seatrial.core.decision.stops import STOPS
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Trait, having
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
 from seatrial.core.model.intent import Intent, OnDelete, Requestor
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
@@ -260,7 +259,7 @@ def a_deleted_campaign(phase: RolloutPhase, *nodes: NodeSeen, **changes: Any) ->
 
 def test_what_keeps_a_rollout_from_beginning_does_not_keep_it_from_leaving() -> None:
     """A new reason to stop has to be on one side: what remains is who moves the nodes, and whether we see and tell."""
-    assert set(STOPS) - leaving.NO_MATTER == {
+    assert set(having(Trait.STOPS)) - leaving.NO_MATTER == {
         HoldCode.PAUSED,
         HoldCode.MODE_CONTRADICTION,
         HoldCode.SANDBOXED,

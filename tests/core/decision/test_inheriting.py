@@ -18,7 +18,7 @@ from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Summary, Told
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.words import explain
-from seatrial.core.words.somebody import NEEDS_SOMEBODY
+from seatrial.core.words.causes import NEEDS_SOMEBODY
 from tests.builders import (
     NEW,
     NOW,

@@ -12,7 +12,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary, Told, Waiting
-from seatrial.core.words import explain, somebody
+from seatrial.core.words import causes, explain
 from seatrial.core.words.conditions import Condition, Status, conditions_of, phase_of, why_of
 
 WELL = "no gate and no node has failed"
@@ -68,7 +68,7 @@ def test_waiting_for_time_is_progress_and_names_what_concerns_all_first() -> Non
     )
 
 
-@pytest.mark.parametrize("code", sorted(somebody.NEEDS_SOMEBODY))
+@pytest.mark.parametrize("code", sorted(causes.NEEDS_SOMEBODY))
 def test_what_only_somebody_can_end_is_no_progress_and_names_itself(code: HoldCode) -> None:
     record = a_record(RolloutPhase.WAVING, holds={"wave-at-work": 1, code.value: 1, "not-its-turn": 7})
     reason = code.value.title().replace("-", "")
@@ -76,7 +76,7 @@ def test_what_only_somebody_can_end_is_no_progress_and_names_itself(code: HoldCo
 
 
 def test_whoever_needs_somebody_says_what_to_do() -> None:
-    for code in somebody.NEEDS_SOMEBODY:
+    for code in causes.NEEDS_SOMEBODY:
         next_step = explain.EXPLANATIONS[code].next_step
         assert not re.search("on its own|automatically", next_step), code
 
@@ -168,10 +168,10 @@ def test_only_what_is_done_is_ready_and_only_what_is_undone_has_failed(phase: Ro
     assert kstatus(a_record(phase, why="it smokes")) == ends.get(phase, "InProgress")
 
 
-@pytest.mark.parametrize("code", sorted(somebody.NEEDS_SOMEBODY))
+@pytest.mark.parametrize("code", sorted(causes.NEEDS_SOMEBODY))
 def test_what_somebody_has_to_mend_has_failed_and_what_somebody_asked_for_is_waited_for(code: HoldCode) -> None:
     record = a_record(RolloutPhase.WAVING, holds={"wave-at-work": 1, code.value: 1})
-    is_asked_for = code in somebody.ASKED_FOR
+    is_asked_for = code in causes.ASKED_FOR
     assert kstatus(record) == ("InProgress" if is_asked_for else "Failed")
     reason = code.value.title().replace("-", "")
     assert told(record)["Reconciling" if is_asked_for else "Stalled"] == ("True", reason)

@@ -22,7 +22,7 @@ from seatrial.core.model.gates import default_suite
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.text import spans
 from seatrial.core.words import acts as words
-from seatrial.core.words import somebody
+from seatrial.core.words import causes
 
 if TYPE_CHECKING:
     from seatrial.app.rollout.outset import Outset
@@ -65,7 +65,7 @@ class Trial:
     @property
     def is_held(self) -> bool:
         """Whether it would wait for somebody."""
-        return any(held.code in somebody.NEEDS_SOMEBODY for held in self.holds)
+        return any(held.code in causes.NEEDS_SOMEBODY for held in self.holds)
 
 
 def rehearse(outset: Outset, target: RolloutTarget) -> Trial:

@@ -25,7 +25,7 @@ from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, ReleaseRollout, guard_subject, rollout_subject
 from seatrial.core.campaign import requests
 from seatrial.core.campaign.course import Course, plain
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, Trait, having, hold
 from seatrial.core.model.campaign import ENDED, PublishStep, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, OnDelete
@@ -45,22 +45,7 @@ from seatrial.core.node.writing import NOTHING, Orders, Step, open_phase, record
 from seatrial.core.text.names import a_few, number_of
 
 WHY: Final = "the rollout was deleted"
-NO_MATTER: Final = frozenset(
-    {
-        HoldCode.TARGET_NOT_PUBLISHED,
-        HoldCode.NOBODY_MOVES,
-        HoldCode.UNGUARDED,
-        HoldCode.ROLLS_BY_ITSELF,
-        HoldCode.OPERANDS_DELEGATED,
-        HoldCode.OPERANDS_BY_POOL,
-        HoldCode.NETWORK_DELEGATED,
-        HoldCode.NETWORK_UNSEEN,
-        HoldCode.DRA_BY_OPERATOR,
-        HoldCode.ATTRITION_DELEGATED,
-        HoldCode.KUEUE_UNSEEN,
-    }
-)
-"""Reasons to stop a rollout that do not stop it from leaving: nobody starts, and its own nodes are let go."""
+NO_MATTER: Final = having(Trait.LETS_LEAVE)
 SETTLED: Final = frozenset({HoldCode.LEAVING, HoldCode.RECORD_UNREADABLE, HoldCode.RECORD_EDITED})
 """Holds of nodes that nobody waits for."""
 _WAITING: Final = frozenset({"", NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_REQUIRED.value})

@@ -24,7 +24,7 @@ from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text.names import a_few
 from seatrial.core.words import causes
-from seatrial.core.words.somebody import NEEDS_SOMEBODY
+from seatrial.core.words.causes import NEEDS_SOMEBODY
 
 AHEAD: Final = {
     RolloutPhase.PROPOSED: (Point.CANARY, Point.WAVES, Point.PROMOTION),

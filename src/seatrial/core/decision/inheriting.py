@@ -15,31 +15,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from seatrial.core.decision.stops import STOPS
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, Trait, having
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.words import causes
-from seatrial.core.words.somebody import NEEDS_SOMEBODY
+from seatrial.core.words.causes import NEEDS_SOMEBODY
 
-PROMISING: Final = frozenset(
-    {
-        HoldCode.PARALLEL_LIMIT,
-        HoldCode.IDLE_GPU_LIMIT,
-        HoldCode.CLOSE_AHEAD_LIMIT,
-        HoldCode.LEFT_OPEN,
-        HoldCode.DISRUPTION_LIMIT,
-        HoldCode.GIVEN_BACK,
-        HoldCode.UNIT_INCOMPLETE,
-        HoldCode.JOBS_RUNNING,
-        HoldCode.CLOSED_AHEAD,
-        HoldCode.CHECKPOINT_PENDING,
-        HoldCode.KUEUE_PENDING,
-        HoldCode.DRA_PLUGIN_STALE,
-    }
-)
-"""Holds of nodes whose next step promises to continue on its own, which is untrue while the rollout is stopped."""
+PROMISING: Final = having(Trait.PROMISES)
 STANDSTILLS: Final = frozenset(
-    {HoldCode.LEADERLESS, HoldCode.PROMISE_BROKEN, *(code for code in STOPS if causes.is_obstacle(code))}
+    {HoldCode.LEADERLESS, HoldCode.PROMISE_BROKEN, *(code for code in having(Trait.STOPS) if causes.is_obstacle(code))}
 )
 """Blockers under which no node goes on at all."""
 NVIDIAS: Final = frozenset({HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED, HoldCode.NVIDIA_STALLED, HoldCode.NVIDIA_FULL})

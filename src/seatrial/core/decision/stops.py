@@ -24,7 +24,7 @@ from seatrial.core.campaign import leaving
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decision.unreadable import why_unreadable
-from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, Trait, having, hold
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -39,36 +39,7 @@ from seatrial.core.node.aiming import NO_VERSION
 from seatrial.core.node.progress import carried, is_same, is_same_part, share_of
 from seatrial.core.node.writing import Step
 
-STOPS: Final = (
-    HoldCode.PAUSED,
-    HoldCode.MODE_CONTRADICTION,
-    HoldCode.NOBODY_MOVES,
-    HoldCode.SANDBOXED,
-    HoldCode.ROLLS_BY_ITSELF,
-    HoldCode.OPERANDS_DELEGATED,
-    HoldCode.OPERANDS_BY_POOL,
-    HoldCode.ATTRITION_DELEGATED,
-    HoldCode.KUEUE_UNSEEN,
-    HoldCode.NETWORK_DELEGATED,
-    HoldCode.NETWORK_UNSEEN,
-    HoldCode.DRA_BY_OPERATOR,
-    HoldCode.STALE_VIEW,
-    HoldCode.UNREADABLE_OBJECT,
-    HoldCode.JOURNAL_UNWRITABLE,
-    HoldCode.TARGET_NOT_PUBLISHED,
-    HoldCode.UNGUARDED,
-)
-"""Why a rollout as a whole does not disrupt anybody."""
-FREEZING: Final = frozenset(
-    {
-        HoldCode.PAUSED,
-        HoldCode.MODE_CONTRADICTION,
-        HoldCode.NOBODY_MOVES,
-        HoldCode.SANDBOXED,
-        HoldCode.UNGUARDED,
-    }
-)
-"""Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+FREEZING: Final = having(Trait.FREEZES)
 DRA_STRATEGY: Final = "kubeletPlugin.updateStrategy.type in the values of the DRA driver's chart"
 _APART: Final = frozenset({Component.MOFED, Component.DRA_DRIVER})
 """Components that do not come from a ClusterPolicy."""

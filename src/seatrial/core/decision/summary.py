@@ -21,7 +21,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subjec
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
 from seatrial.core.decision.inheriting import blocker_of, inherited
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, HoldCode, Trait, having
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -34,7 +34,7 @@ from seatrial.core.node.writing import retry_at
 from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
 from seatrial.core.words import causes, explain
-from seatrial.core.words.somebody import NEEDS_SOMEBODY
+from seatrial.core.words.causes import NEEDS_SOMEBODY
 
 SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
@@ -52,8 +52,7 @@ TOLD_WORDS_MAX: Final = 3_000
 """How long the words for one wait of the rollout itself may be: a text to paste may be in them."""
 WORDS_MAX: Final = 1_000
 """How long the words for one reason may be: others' words may be in them, and there may be many reasons."""
-MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
-"""Waits that are over before anybody has read of them."""
+MOMENTS: Final = having(Trait.MOMENT)
 CAUSE_PARAMS: Final = ("why", "diagnosis", "lack")
 """Parameters by which failed nodes differ in their cause; each has a few values."""
 REBUFFS_MAX: Final = 50

@@ -34,7 +34,7 @@ from seatrial.core.model.seen.rollouts import RolloutRecord, Summary, Told, Wait
 from seatrial.core.text import foreign
 from seatrial.core.text.names import number_of
 from seatrial.core.words import causes
-from seatrial.core.words.somebody import ASKED_FOR, NEEDS_SOMEBODY
+from seatrial.core.words.causes import ASKED_FOR, NEEDS_SOMEBODY
 
 _STOPPING: Final = frozenset(code.value for code in NEEDS_SOMEBODY)
 MESSAGE_MAX: Final = 400

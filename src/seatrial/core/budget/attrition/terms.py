@@ -12,7 +12,7 @@ from typing import Final
 
 from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.budget.attrition import clock
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, Trait, having
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -26,16 +26,7 @@ FAR_SECONDS: Final = 14 * 86_400.0
 LOOK_SECONDS: Final = 300.0
 LATE_SECONDS, LATE_LOOK_SECONDS = 4 * 3600.0, 60.0
 """How often the rules are asked though nothing happens; towards the end more often."""
-WAITING: Final = frozenset(
-    {
-        HoldCode.CLOSED_AHEAD,
-        HoldCode.CLOSE_AHEAD_LIMIT,
-        HoldCode.LEFT_OPEN,
-        HoldCode.GIVEN_BACK,
-        HoldCode.DISRUPTION_LIMIT,
-    }
-)
-"""Why nodes wait by attrition."""
+WAITING: Final = having(Trait.ATTRITION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
