@@ -69,13 +69,13 @@ def test_on_the_way_back_those_that_are_not_back_are_ahead() -> None:
 def test_failed_nodes_keep_the_promotion_until_they_work_or_a_person_accepts_them() -> None:
     told = said(RolloutPhase.WAVING, record={"wave": 1}, failed=("gpu-01",))
     assert told == (
-        "1 more wave (8 nodes), then the promotion, once gpu-01 works or is left out and a person approves "
-        "(`seatrial rollout promote spring` promotes without it)."
+        "1 more wave (8 nodes), then the promotion, once a person approves it, without gpu-01 unless it works by then "
+        "(`seatrial rollout promote spring`)."
     )
     both = said(RolloutPhase.PROMOTING, manual=(), failed=("gpu-01", "gpu-02"))
     assert both == (
-        "the promotion, once gpu-01, gpu-02 work or are left out "
-        "(`seatrial rollout promote spring` promotes without them)."
+        "the promotion, once gpu-01, gpu-02 work or are left out, or a person approves it without them "
+        "(`seatrial rollout promote spring`)."
     )
     assert said(RolloutPhase.PROMOTING, failed=("gpu-01",), approved=(Point.PROMOTION,)) == "the promotion."
 

@@ -247,8 +247,9 @@ def test_where_all_run_the_target_the_next_upgrade_is_forecast() -> None:
     assert len(forecast(Model(inventory, builders.an_intent(), behaving(reload=10))).times) == 3
 
 
-def test_a_rollout_that_is_to_be_promoted_is_not_taken_for_the_next_upgrade() -> None:
-    record = builders.a_campaign_record(RolloutPhase.PROMOTING)
+@pytest.mark.parametrize("phase", [RolloutPhase.WAVING, RolloutPhase.PROMOTING])
+def test_a_rollout_that_is_to_be_promoted_is_not_taken_for_the_next_upgrade(phase: RolloutPhase) -> None:
+    record = builders.a_campaign_record(phase)
     seen = builders.a_snapshot(builders.a_well_node("n1", NodePhase.UPGRADE_DONE), campaign=record)
     assert inventory_of(seen, builders.an_intent()).campaign == record
     done = replace(record, phase=RolloutPhase.DONE)

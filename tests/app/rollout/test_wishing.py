@@ -42,6 +42,14 @@ def test_a_rollout_that_is_being_undone_has_nothing_to_approve() -> None:
         wishing.approve(a_rollout(phase="Reverting", canary={}), "waves")
 
 
+def test_what_is_past_is_not_approved_and_an_approval_says_whom_it_leaves_behind() -> None:
+    with pytest.raises(RolloutRefused, match=r"is past that \(Waving\); there is no canary left to approve"):
+        wishing.approve(a_rollout(phase="Waving", canary={}), "canary")
+    failed = a_rollout(phase="Waving", canary={})
+    failed.raw["status"]["waits"] = [{"code": "nodes-failed"}]
+    assert "Nodes that failed stay behind." in wishing.approve(failed, "promotion").said
+
+
 def test_resuming_says_where_it_goes_on() -> None:
     paused = a_rollout(phase="Paused", paused=True)
     paused.raw["status"]["campaign"]["pausedIn"] = "Baking"

@@ -404,4 +404,4 @@ def test_advice_uses_known_placeholders_only(trouble: Trouble) -> None:
 
 def test_a_kernel_nobody_knows_is_called_unknown() -> None:
     why, _ = advice(Diagnosis(trouble=Trouble.MODULE_LOAD, found="x"), pod="p", node="n1")
-    assert why == "this driver cannot be built or loaded for kernel (unknown) of n1: x"
+    assert why == "this driver cannot be built or loaded on n1, with kernel (unknown): x"

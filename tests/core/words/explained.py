@@ -12,10 +12,10 @@ from seatrial.core.words.explain import EXPLANATIONS, next_step, times, why
 
 MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "subject": (),
-    "label": (),
     "idle_text": ("idle",),
     "evicted_text": (),
     "cure": (),
+    "again_step": (),
     "why_text": (),
     "reason_text": (),
     "trouble_text": (),

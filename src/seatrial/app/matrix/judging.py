@@ -19,7 +19,7 @@ from seatrial.core.compat.findings import Finding, Verdict
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_yaml import Reading
     from seatrial.core.compat.facts import Facts
-    from seatrial.core.compat.matrix import Matrix, Note, Role, Span
+    from seatrial.core.compat.matrix import Entry, Matrix, Note, Role, Span
     from seatrial.core.compat.rules.checking import MoreRules
 
 RULES_BESIDE: Final = "seatrial-rules.yaml"
@@ -127,8 +127,11 @@ def report_of(
     """Everything there is to say about a matrix that was read, wherever it lives; `besides` was found on the way."""
     told = _by_entry(reading)
     found = [*(each for each in reading.findings if all(each not in those for those in told.values())), *besides]
-    judged = _judged(reading.matrix, facts, on, base, _both(told, more)) if reading.matrix is not None else []
-    judged = _without_vain(judged)
+
+    def both(entry: Entry) -> list[Finding]:
+        return [*told.get(entry.role, ()), *(more(entry) if more is not None else ())]
+
+    judged = _without_vain(_judged(reading.matrix, facts, on, base, both) if reading.matrix is not None else [])
     whole = [Found(entry="", finding=finding) for finding in _without_repeats(found, judged)]
     return CheckReport(
         file=file,
@@ -164,10 +167,6 @@ def _by_entry(reading: Reading) -> dict[Role, list[Finding]]:
         if owners and finding.verdict is not Verdict.FAIL:
             found.setdefault(owners[-1].role, []).append(finding)
     return found
-
-
-def _both(told: dict[Role, list[Finding]], more: MoreRules | None) -> MoreRules:
-    return lambda entry: [*told.get(entry.role, ()), *(more(entry) if more is not None else ())]
 
 
 def _without_repeats(found: list[Finding], judged: list[Found]) -> list[Finding]:

@@ -111,13 +111,8 @@ def given(asked: StartOptions) -> list[str]:
         f"--{each.name.replace('_', '-')}"
         for group in (asked.goal, asked.publishing, asked.care)
         for each in fields(group)
-        if _is_said(getattr(group, each.name))
+        if (told := getattr(group, each.name)) is not None and told is not False and told != ()  # 0 is said
     ]
-
-
-def _is_said(value: object) -> bool:
-    """Whether somebody said it; 0 is said, although it equals False."""
-    return value is not None and value is not False and value != ()
 
 
 NEEDS: Final = (

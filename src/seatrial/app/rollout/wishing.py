@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 WATCH: Final = "`seatrial status {name} -w` shows it."
 REASON_MAX: Final = 300
+PHASES: Final = ("Proposed", "Canary", "Gating", "Baking", "Waving", "Promoting", "Done")
+PASSED: Final = {"canary": "Canary", "waves": "Waving"}
+"""The phase that each approval opens; in it, and after it, there is nothing left to approve."""
 
 
 class RolloutRefused(SeatrialError):  # noqa: N818  a refusal about a name, in the trade's words
@@ -75,9 +78,13 @@ def approve(rollout: Rollout, point: str) -> Wish:
         return Wish(said=f"{rollout.name}: {point} is already approved.")
     waits = {each.get("code") for each in rollout.status.get("waits") or ()}
     asks = [*(approvals.get("manual") or ()), *(["promotion"] if HoldCode.NODES_FAILED in waits else ())]
+    opened = PASSED.get(point)
+    if opened in PHASES and rollout.phase in PHASES[PHASES.index(opened) :]:
+        raise RolloutRefused(f"{rollout.name} is past that ({rollout.phase}); there is no {point} left to approve.")
     unasked = "" if point in asks else f" It would not have asked: {point} is not among its manual points."
+    without = " Nodes that failed stay behind." if point == "promotion" and HoldCode.NODES_FAILED in waits else ""
     return Wish(
-        said=f"{rollout.name}: {point} is approved.{unasked} {filled(WATCH, {'name': rollout.name})}",
+        said=f"{rollout.name}: {point} is approved.{without}{unasked} {filled(WATCH, {'name': rollout.name})}",
         spec={"approvals": {"approved": [*approved, point]}},
         what=f"approved {point}",
         needs_name=True,

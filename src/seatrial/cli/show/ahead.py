@@ -52,8 +52,8 @@ def ahead(
         point = ASKED_BEFORE.get(later)
         is_asked = point in campaign.manual and point not in campaign.approved
         if failed and later is RolloutPhase.PROMOTING and not campaign.accepts_failures:
-            also, them = " and a person approves" if is_asked else "", "it" if len(failed) == 1 else "them"
-            told += f", once {_fixed(failed)}{also} (`seatrial rollout promote {quote(name)}` promotes without {them})"
+            decided = _without(failed) if is_asked else _fixed(failed)
+            told += f", once {decided} (`seatrial rollout promote {quote(name)}`)"
         elif is_asked and point is not None:
             told += f", once somebody says yes (`seatrial rollout approve {quote(name)} {point.value}`)"
         parts.append(told)
@@ -114,8 +114,14 @@ def _opened(
 
 def _fixed(failed: Sequence[str]) -> str:
     """What has to become of failed nodes before the promotion."""
-    verbs = "works or is" if len(failed) == 1 else "work or are"
-    return f"{a_few(failed, NAMED_MAX)} {verbs} left out"
+    verbs, them = ("works or is", "it") if len(failed) == 1 else ("work or are", "them")
+    return f"{a_few(failed, NAMED_MAX)} {verbs} left out, or a person approves it without {them}"
+
+
+def _without(failed: Sequence[str]) -> str:
+    """What a person approves who is asked in any case."""
+    works = "it works" if len(failed) == 1 else "they work"
+    return f"a person approves it, without {a_few(failed, NAMED_MAX)} unless {works} by then"
 
 
 def _and_on(waves: Sequence[int]) -> str:

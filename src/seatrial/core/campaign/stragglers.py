@@ -129,7 +129,9 @@ def _is_tried_again(view: View, member: NodeSeen) -> bool:
 
 def why_unpromoted(view: View, found: Collection[str]) -> Hold:
     """That these members have failed, and that a person decides whether to go on without them."""
-    return view.hold(HoldCode.NODES_FAILED, count=len(found), nodes=a_few(sorted(found)))
+    told = view.hold(HoldCode.NODES_FAILED, count=len(found), nodes=a_few(sorted(found)))
+    records = (node.record for node in view.nodes.values() if node.record is not None)
+    return replace(told, since=max((record.entered_at for record in records), default=told.since))
 
 
 def named(found: Mapping[str, HoldCode]) -> str:

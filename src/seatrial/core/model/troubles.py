@@ -239,9 +239,10 @@ ADVICE: Final[Mapping[Trouble, tuple[str, str]]] = {
         "the kubelet retries on its own.",
     ),
     Trouble.MODULE_LOAD: _says(
-        "this driver cannot be built or loaded for kernel {kernel} of {node}: {found}",
-        "Waiting does not help: choose a driver that supports kernel {kernel}, "
-        "or boot {node} into a kernel that this driver supports.",
+        "this driver cannot be built or loaded on {node}, with kernel {kernel}: {found}",
+        "Waiting does not help. Where other nodes run this driver on kernel {kernel} (`seatrial audit`), the cause is "
+        "on {node} itself: compare its kernel's headers and modules. Otherwise choose a driver that supports this "
+        "kernel, or boot {node} into one that this driver supports.",
     ),
     Trouble.DRIVER_IN_USE: _says(
         "something on {node} still uses the driver that is loaded, so it cannot be unloaded: {found}",

@@ -28,6 +28,7 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, Nod
 from seatrial.core.model.seen.operands import Operand
 from seatrial.core.node import aiming, clearing, closing, fresh, maintenance, operating
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
+from seatrial.core.node.progress import is_left_out
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.node.visiting import Takes
 from seatrial.core.node.writing import (
@@ -487,4 +488,5 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant, goal: str) -> Ste
     is_same_pod = node.facts.driver is not None and node.facts.driver.uid == record.old_pod
     said = told(node.facts) if is_same_pod and record.trouble else {}
     params = {"diagnosis": record.trouble} | said | _still_lacking(node) | {"why": record.reason} | reopened(record)
+    params |= {"skipped": "yes"} if is_left_out(node.facts) else {}
     return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))

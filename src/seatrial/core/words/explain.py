@@ -60,6 +60,11 @@ OTHERWISE_NOTHING: Final = (
 )
 
 RETRIED: Final = "Once it is fixed: `seatrial node retry {subject}`."
+AGAIN: Final = "Then: `seatrial node retry {subject}` (or set its label {label} to upgrade-required)."
+LEFT_OUT: Final = (
+    "It is left out, and stays as it is. To try again: `seatrial node unskip {subject}`, then `seatrial node retry "
+    "{subject}`."
+)
 UNDO: Final = "; or raise limits.maxFailed; or go back with `seatrial rollout abort {subject} --reason ...`"
 UNDO_MARKED: Final = f"{UNDO}, which marks the entry bad"
 """What else there is to do where a campaign stops, and what that does to the matrix."""
@@ -162,7 +167,7 @@ def next_step(held: Hold) -> str:
         return cause[1]
     lack = _lack(held)
     if lack is not None:
-        return f"{next_step(lack)} {_fill(RETRIED, held)}"
+        return f"{next_step(lack)} {_fill(LEFT_OUT if dict(held.params).get('skipped') else RETRIED, held)}"
     return _fill(EXPLANATIONS[held.code].next_step, held)
 
 
@@ -225,6 +230,7 @@ def _fill(text: str, held: Hold) -> str:
         "publish_step": filled(_publish_step(params), texts),
         "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
         "undo_step": filled(_undo_step(params.get("undo", "")), {"subject": held.subject}),
+        "again_step": filled(LEFT_OUT if params.get("skipped") else AGAIN, {**texts, "subject": held.subject}),
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
         "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",

@@ -278,6 +278,6 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.FAILED: says(
         "the upgrade of this node failed: {why_text}",
-        "{cure} Then: `seatrial node retry {subject}` (or set its label {label} to upgrade-required).",
+        "{cure} {again_step}",
     ),
 }

@@ -11,7 +11,7 @@ from typing import Final
 from seatrial.core.base.values import dataclass, field, replace
 from seatrial.core.budget import losses
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -49,14 +49,14 @@ def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = 
     """The inventory of a cluster as seen, as if the target were published.
 
     Where every node runs the target already, another version is assumed: a forecast is about the next upgrade, unless
-    the rollout is still to be promoted.
+    the rollout is under way.
     """
     published = {name: _publish(node, intent.target.driver.text) for name, node in seen.nodes.items()}
     campaign = seen.rollout.campaign
     if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
         published = {name: _publish(node, intent.target.driver.text, always=True) for name, node in seen.nodes.items()}
-        is_to_promote = campaign is not None and campaign.phase is RolloutPhase.PROMOTING
-        campaign = campaign if is_to_promote else None
+        is_over = campaign is None or campaign.phase in (*ENDED, RolloutPhase.PROPOSED)
+        campaign = None if is_over else campaign
     return Inventory(
         nodes=published,
         admitted=seen.rollout.admitted,
