@@ -86,7 +86,8 @@ def test_at_the_end_nothing_is_ahead() -> None:
 
 
 def test_after_an_undo_a_person_reads_how_to_try_again() -> None:
-    assert said(RolloutPhase.REVERTED) == "nothing: it is over. To try again: `seatrial rollout start`."
+    over = said(RolloutPhase.REVERTED)
+    assert over.endswith("start another rollout under another name: `seatrial rollout start NAME`.")
     marked = said(RolloutPhase.REVERTED, record={"rejected": "gate smoke failed"}, entry="canary")
     assert marked.startswith("nothing: it is over. Entry canary of the matrix was marked bad, and no rollout takes it")
     assert "`seatrial matrix unmark canary`" in marked

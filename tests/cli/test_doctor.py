@@ -115,7 +115,7 @@ def test_several_open_rollouts_are_named_and_ended_ones_are_no_line(
         main(called)
     said = capsys.readouterr().out
     assert "ollout" not in said
-    assert "No controller" not in said
+    assert "No controller of seatrial is in charge: seatrial-0 was last seen 1 h ago." in said
 
 
 def test_a_document_says_the_same(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,7 +183,9 @@ def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:
         intent = replace(intent, failed_max=asked.max_failed)
     behaviours, learned = behaviours_of(asked.times)
     unavailable = asked.unavailable or [Share.parse(text) for text in ("1%", "5%", "10%", "25%")]
-    parallel = asked.parallel or _usual(len(inventory.nodes))
+    # One, a few, many, and no limit of its own, where no setting is named.
+    usual = (many for many in (1, 4, 16, 64, 256) if many <= len(inventory.nodes) / 2 or many == 1)
+    parallel = asked.parallel or [*usual, 0]
     settings = [Setting(many, share) for many in parallel for share in unavailable]
     is_given = bool(asked.file) or (fleet is not None and fleet.intent is not None)
     own = Setting(intent.limits.parallel_max, intent.limits.unavailable_max) if is_given else None
@@ -277,11 +279,6 @@ def behaviours_of(times: Times) -> tuple[Behaviours, tuple[str, ...]]:
     if times.gates is not None:
         found = replace(found, gates=times.gates, sources={**found.sources, "gates": "given by --gates"})
     return found, learned
-
-
-def _usual(node_count: int) -> list[int]:
-    """Settings of parallelism to compare where nobody names any: one, a few, many, and no limit of its own."""
-    return [many for many in (1, 4, 16, 64, 256) if many <= node_count / 2 or many == 1] + [0]
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -68,7 +68,7 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
     async with cluster.client("doctor") as client:
         sight, left_out = await reading.read(client, node=options.node, with_logs=options.with_logs, on_read=on_read)
         rollouts = await _open_rollouts(client) if cluster.snapshot is None else ()
-        unled = await _unled(client, cluster.lease_namespace) if rollouts else ""
+        unled = await _unled(client, cluster.lease_namespace, rollouts) if cluster.snapshot is None else ""
     if options.prometheus is not None:
         told = await xids.read(options.prometheus, sight.node_of.keys(), node_label=options.node_label)
         sight = replace(sight, metrics=told)
@@ -100,8 +100,9 @@ async def _open_rollouts(client: Client) -> tuple[str, ...]:
         return ()
 
 
-async def _unled(client: Client, namespace: str) -> str:
+async def _unled(client: Client, namespace: str, rollouts: tuple[str, ...]) -> str:
     from seatrial.adapters.kube.reading.leader import leader_of
     from seatrial.app.rollout.heeding import unled_by
 
-    return unled_by(await leader_of(client, namespace), client.now())
+    leader = await leader_of(client, namespace)  # one that has stepped down is missed by an open rollout alone
+    return unled_by(leader, client.now()) if rollouts or (leader is not None and leader.holder) else ""

@@ -18,6 +18,7 @@ from seatrial.core.text.names import a_few
 from seatrial.core.text.spans import span
 
 NAMED_MAX = 4
+ANOTHER = "To try again, start another rollout under another name: `seatrial rollout start NAME`."
 ASKED_BEFORE = {
     RolloutPhase.CANARY: Point.CANARY,
     RolloutPhase.WAVING: Point.WAVES,
@@ -66,11 +67,11 @@ def ahead(
 def _again(marked: str) -> str:
     """What is left to a person after an undo; `marked` is the entry that was marked bad."""
     if not marked:
-        return "nothing: it is over. To try again: `seatrial rollout start`."
+        return f"nothing: it is over. {ANOTHER}"
     return (
-        f"nothing: it is over. Entry {marked} of the matrix was marked bad, and no rollout takes it while it is: give "
-        f"it another version, or remove the mark with `seatrial matrix unmark {quote(marked)}`. Then: `seatrial "
-        f"rollout start`."
+        f"nothing: it is over. Entry {marked} of the matrix was marked bad, and no rollout takes it while it is. In a "
+        f"checkout of the matrix, give it another version or remove the mark (`seatrial matrix unmark {quote(marked)}`"
+        f"), commit and push. {ANOTHER}"
     )
 
 

@@ -93,6 +93,9 @@ def _end(found: Diagnosed) -> Iterator[str]:
         yield from _wrapped(each, "not looked at: ", indent="")
     if found.rollouts:
         yield from _wrapped(_rollouts(found), "", indent="")
+    elif found.unled:
+        look = "`kubectl get pods -A -l app.kubernetes.io/name=seatrial` shows whether it runs"
+        yield from _wrapped(f"No controller of seatrial is in charge: {found.unled}. {look}.", "", indent="")
 
 
 def _rollouts(found: Diagnosed) -> str:
