@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from seatrial.adapters.kube.shapes import models
 from seatrial.controller.forges import Forges
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.core.actions.at_home import AskToMerge, CloseRequest, Message
+from seatrial.core.base.values import dataclass, replace
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in, marked
 from seatrial.ports import MatrixHome, Outcome, Result

@@ -279,6 +279,7 @@ RECORD: Final = NodeRecord(
     moves_network=True,
     is_saving=True,
     before=OFFER,
+    waived=OFFER,
     closed_at=AT - 1,
     boot_id="a-boot",
     paused=((CLIENT, "true"),),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
 
 from seatrial.core.actions.of_campaigns import MarkNode
+from seatrial.core.base.values import dataclass, fields, replace
 from tests.scenarios.acts import CASES, LEDGER, RECORD, SAID, SILENT, classes, covered, unsaid
 
 FIELDS = {(kind.__name__, each.name) for kind in classes() for each in fields(kind)}
