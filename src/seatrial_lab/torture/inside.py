@@ -80,11 +80,10 @@ def _count_tasks(folder: Path) -> None:
     def work() -> None:
         while True:
             loops[:] = [loop for loop in loops if not loop.is_closed()]
-            with suppress(
-                RuntimeError, OSError
-            ):  # the set changed under our eyes; or there is no room, or no file left
+            with suppress(RuntimeError, OSError):  # the set changed meanwhile; or there is no room, or no file left
                 count = sum(len(asyncio.all_tasks(loop)) for loop in list(loops))
-                (folder / TASKS).write_text(str(count), encoding="ascii")
+                (folder / f"{TASKS}.new").write_text(str(count), encoding="ascii")
+                (folder / f"{TASKS}.new").replace(folder / TASKS)  # readers never see half of it
             time.sleep(EVERY_SECONDS)
 
     threading.Thread(target=work, name="task-count", daemon=True).start()
