@@ -40,6 +40,7 @@ def test_one_that_has_ended_is_neither_paused_nor_resumed() -> None:
 def test_a_rollout_that_is_being_undone_has_nothing_to_approve() -> None:
     with pytest.raises(RolloutRefused, match="is being undone; there is nothing to approve"):
         wishing.approve(a_rollout(phase="Reverting", canary={}), "waves")
+    assert wishing.approve(a_rollout(phase="Reverting", canary={}), "rollback").spec is not None
 
 
 def test_what_is_past_is_not_approved_and_an_approval_says_whom_it_leaves_behind() -> None:

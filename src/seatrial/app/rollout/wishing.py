@@ -72,7 +72,7 @@ def approve(rollout: Rollout, point: str) -> Wish:
     approved: list[str] = list(approvals.get("approved") or ())
     if rollout.is_ended:
         raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to approve.")
-    if rollout.phase == "Reverting":
+    if rollout.phase == "Reverting" and point != "rollback":
         raise RolloutRefused(f"{rollout.name} is being undone; there is nothing to approve.")
     if point in approved:
         return Wish(said=f"{rollout.name}: {point} is already approved.")
