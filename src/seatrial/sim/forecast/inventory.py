@@ -48,15 +48,15 @@ class Inventory:
 def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = None, at: Instant = 0.0) -> Inventory:
     """The inventory of a cluster as seen, as if the target were published.
 
-    Where every node runs the target already, another version is assumed: a forecast is about the next upgrade, unless
-    the rollout is under way.
+    Where every node runs the target already and the rollout is over, another version is assumed: the next upgrade.
     """
     published = {name: _publish(node, intent.target.driver.text) for name, node in seen.nodes.items()}
     campaign = seen.rollout.campaign
     if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
+        if campaign is not None and campaign.phase not in (*ENDED, RolloutPhase.PROPOSED):
+            raise NothingToForecast("No node is left to upgrade. `seatrial why` says what the rollout waits for.")
         published = {name: _publish(node, intent.target.driver.text, always=True) for name, node in seen.nodes.items()}
-        is_over = campaign is None or campaign.phase in (*ENDED, RolloutPhase.PROPOSED)
-        campaign = None if is_over else campaign
+        campaign = None
     return Inventory(
         nodes=published,
         admitted=seen.rollout.admitted,
