@@ -54,6 +54,7 @@ VOLATILE: Final = tuple(
         (r", looks again or gives up within <duration>", ""),  # between two tries there is nothing to wait for
         (r" \(at most <duration>\)", ""),
         (r"\bround \d+\b", "round <n>"),
+        (r"; \d+\.\d+ GPU-hours lost\b|(?m:^Cost +\d.* so far\n)", ""),  # a fast machine is done before it costs much
         (r"\b\d+\.\d+ GPU-hours", "<cost>"),
         (r"[█▒░]+", "<bar>"),
         (r" +", " "),
