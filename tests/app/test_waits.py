@@ -265,6 +265,13 @@ def test_a_queued_node_whose_rollout_waits_for_what_is_not_seen_from_here_gets_t
     assert f"Answer    n3: {turn}. Put it back." in lines
     assert not [line for line in lines if line.startswith("Next")], "here the matrix is taken to stand"
     assert node_data.holds_of(found)["n3"].code == "not-its-turn"
+    many = replace(queued, nodes=("n2",), count=5)  # any node may be among them, but one that is done is not
+    canary = builders.a_done_node("n1")
+    found = a_campaign(
+        RolloutPhase.BAKING, nodes=(canary, builders.a_node("n2")), summary=replace(summary, waiting=(many,))
+    )
+    assert "n1" not in node_data.holds_of(found)
+    assert not [line for line in why.describe(found, canary) if "its turn" in line]
 
 
 def test_a_pause_that_no_controller_has_heard_keeps_no_node_waiting() -> None:

@@ -186,7 +186,7 @@ def together(waits: Waits, rollout: str) -> tuple[Waiting, ...]:
 # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def answers(waits: Waits, decision: Decision, name: str) -> tuple[Answer, ...]:
+def answers(waits: Waits, decision: Decision, name: str, *, is_done: bool = False) -> tuple[Answer, ...]:
     """Why a node waits: by the controller's word, or worked out here."""
     broken = tuple(each for each in (*waits.rollout, *waits.nodes) if each.code == HoldCode.PROMISE_BROKEN)
     if broken:
@@ -197,7 +197,7 @@ def answers(waits: Waits, decision: Decision, name: str) -> tuple[Answer, ...]:
         return written
     held = [each for each in decision.holds if each.subject == name]
     told = worked_out_of(waits, decision, *held)
-    queued = queued_of(waits, told, name)
+    queued = queued_of(waits, told, name) if not is_done else None
     if queued is not None:
         return (Answer(told=queued, count=queued.count, is_written=True),)
     return tuple(Answer(told=each, count=_count(known, each.code, name)) for each in told)

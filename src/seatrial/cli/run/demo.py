@@ -249,7 +249,8 @@ def _ending(chapters: list[Chapter], wall_seconds: float, page: Path) -> Iterato
     most = max(chapter.unavailable_max for chapter in chapters)
     yield f"\nWhat happened ({simulated} of simulated time in {wall_seconds:.1f} s)"
     for chapter in chapters:
-        yield f"  {chapter.rollout}: {chapter.record.phase.value}{_because(chapter)}"
+        because = f", because {chapter.record.why}" if chapter.record.why else f"; every node runs {chapter.new}"
+        yield f"  {chapter.rollout}: {chapter.record.phase.value}{because}"
     yield (
         f"  {acts['EvictPods']} evictions, {acts['RestartPod']} driver restarts, {acts['StartProbe']} gates asked; "
         f"at most {most} of {NODES} nodes unavailable at once."
@@ -261,7 +262,3 @@ def _ending(chapters: list[Chapter], wall_seconds: float, page: Path) -> Iterato
     yield f"Report:     {page}"
     yield f"Repository: {page.parent / 'remote.git'}"
     yield "Next: `seatrial testbed up` gives you a real API server to try the controller on."
-
-
-def _because(chapter: Chapter) -> str:
-    return f", because {chapter.record.why}" if chapter.record.why else f"; every node runs {chapter.new}"

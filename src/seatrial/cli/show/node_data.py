@@ -78,6 +78,8 @@ def as_data(node: NodeSeen, holds: Mapping[str, Told]) -> dict[str, Any]:
 def holds_of(found: Look) -> dict[str, Told]:
     """What each node waits for, worked out here: a status is too small to say so of every one."""
     from seatrial.app import waits
+    from seatrial.app.outcome import standings_of
+    from seatrial.core.node.progress import Progress
 
     waiting = waits.waits_of(found)
     if found.sight is None or waiting is None:
@@ -87,9 +89,8 @@ def holds_of(found: Look) -> dict[str, Told]:
     told: dict[str, Told] = {
         held.subject: each for held in holds for each in waits.worked_out_of(waiting, decision, held)
     }
-    queued = {
-        name: waits.queued_of(waiting, [told[name]] if name in told else (), name) for name in found.sight.seen.nodes
-    }
+    to_do = found.sight.seen.nodes.keys() - standings_of(found.sight).get(Progress.DONE, ())
+    queued = {name: waits.queued_of(waiting, [told[name]] if name in told else (), name) for name in to_do}
     return told | {name: each for name, each in queued.items() if each is not None}
 
 

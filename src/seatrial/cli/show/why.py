@@ -314,12 +314,14 @@ def _problem(found: Problem, at: float) -> str:
 def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     """Why a node waits or what comes next, and by whose word."""
     from seatrial.app import waits
+    from seatrial.app.outcome import standings_of
+    from seatrial.core.node.progress import Progress
 
     waiting = waits.waits_of(found)
     if waiting is None:
         return []
     decision = waits.worked_out(sight, found.at)
-    answers = waits.answers(waiting, decision, name)
+    answers = waits.answers(waiting, decision, name, is_done=name in standings_of(sight).get(Progress.DONE, ()))
     lines = [f"Answer    {waits.sentence(name, answer.told, found.at)}" for answer in answers]
     unled = [each for each in waiting.rollout if each.code == HoldCode.LEADERLESS]
     if not any(answer.is_written for answer in answers):
