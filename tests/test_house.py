@@ -82,7 +82,7 @@ def test_a_package_keeps_its_logic_in_files_with_names() -> None:
 
 
 LINES_MAX: Final = {
-    "src/seatrial/adapters": 27_274,
+    "src/seatrial/adapters": 27_278,
     "src/seatrial/app": 7_987,
     "src/seatrial/cli": 13_497,
     "src/seatrial/controller": 2_808,

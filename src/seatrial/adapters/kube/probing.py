@@ -120,15 +120,15 @@ class Prober:
         act = StartProbe(rollout="", gate=gate, node=offer.node, round=1, attempt=1, by_claim=by_claim, gang=gang)
         token = secrets.token_hex(8)
         body = probes.job_alone(act, token, level=self._level)
-        job = await self._client.create(keys.jobs_path(self._home), body, Job)
-        name = job.metadata.name
+        making = asyncio.create_task(self._client.create(keys.jobs_path(self._home), body, Job))
         try:
+            job = await asyncio.shield(making)
             # After it, since they go with it, also when nobody is left to take it away; its pod waits for them.
             for each in companions_of(act, token, self._home, _owner(job)):
                 await self._client.create(each.path, each.body)
-            return await self._wait(gate, offer.node, name, on_state)
+            return await self._wait(gate, offer.node, job.metadata.name, on_state)
         finally:
-            await asyncio.shield(self._take_away(name))
+            await asyncio.shield(self._take_away(making))
 
     async def _wait(self, gate: Gate, node: str, name: str, on_state: OnState) -> Measurement:
         until = self._clock() + gate.timeout_seconds + probes.START_SECONDS + END_SECONDS
@@ -169,9 +169,13 @@ class Prober:
             refused = [item for item in map(probes.refusal_item, events.items) if item is not None]
         return probes.probe_item(job), seen, refused
 
-    async def _take_away(self, name: str) -> None:
-        with contextlib.suppress(errors.NotFound):
-            await self._client.delete(f"{keys.jobs_path(self._home)}/{name}", with_dependents=True)
+    async def _take_away(self, making: asyncio.Task[Job]) -> None:
+        """Delete the Job, also one that was created while its asker was stopped."""
+        await asyncio.wait([making])
+        if making.exception() is None:
+            with contextlib.suppress(errors.NotFound):
+                path = f"{keys.jobs_path(self._home)}/{making.result().metadata.name}"
+                await self._client.delete(path, with_dependents=True)
 
 
 def _owner(job: Job) -> dict[str, Any]:
