@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.picking import Asked, Rollout, Wish
+from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.errors import SeatrialError
 from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.text import foreign
 from seatrial.core.text.commands import filled
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
 
 WATCH: Final = "`seatrial status {name} -w` shows it."
 REASON_MAX: Final = 300
-PHASES: Final = ("Proposed", "Canary", "Gating", "Baking", "Waving", "Promoting", "Done")
-PASSED: Final = {"canary": "Canary", "waves": "Waving"}
+OPENS: Final = {"canary": RolloutPhase.CANARY, "waves": RolloutPhase.WAVING}
 """The phase that each approval opens; in it, and after it, there is nothing left to approve."""
 
 
@@ -78,8 +79,7 @@ def approve(rollout: Rollout, point: str) -> Wish:
         return Wish(said=f"{rollout.name}: {point} is already approved.")
     waits = {each.get("code") for each in rollout.status.get("waits") or ()}
     asks = [*(approvals.get("manual") or ()), *(["promotion"] if HoldCode.NODES_FAILED in waits else ())]
-    opened = PASSED.get(point)
-    if opened in PHASES and rollout.phase in PHASES[PHASES.index(opened) :]:
+    if point in OPENS and rollout.phase in WAY_FORWARD[WAY_FORWARD.index(OPENS[point]) :]:
         raise RolloutRefused(f"{rollout.name} is past that ({rollout.phase}); there is no {point} left to approve.")
     unasked = "" if point in asks else f" It would not have asked: {point} is not among its manual points."
     without = " Nodes that failed stay behind." if point == "promotion" and HoldCode.NODES_FAILED in waits else ""

@@ -5,7 +5,7 @@
                                                                               GPUs of taken and closed ≤ gpus_max
 
 Who is cordoned by others stands idle for them. Law of this file: it counts names, each with the GPUs of its node, so
-that nobody is counted twice. Tests: tests/core/budget/test_idle.py
+that no node is counted twice. Tests: tests/core/budget/test_idle.py
 """
 
 from __future__ import annotations

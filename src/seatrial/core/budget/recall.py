@@ -4,7 +4,7 @@
     surplus     closed for its jobs to end, by attrition, and empty: the node is given back to its users
     in vain     closed, due to be emptied, and behind a limit that nothing under way will free: given back as well
 
-Law of this file: it looks at the budget as it stands, and lets nobody in. Tests: tests/core/budget/test_capacity.py
+Law of this file: it looks at the budget as it stands, and admits no node. Tests: tests/core/budget/test_capacity.py
 """
 
 from __future__ import annotations

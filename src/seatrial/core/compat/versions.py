@@ -1,7 +1,7 @@
 """Versions of everything in the stack, as values that compare by meaning: the text that was read, and an order.
 
 What goes with what is a rule, not a version; which release exists is a fact, not a form: `v24.12.0` parses although
-nobody ever released it. Neither lives here. First what every version promises, then the schemes: a scheme is a
+it was never released. Neither lives here. First what every version promises, then the schemes: a scheme is a
 subclass with a `form`, a parser (`_read`) and a `rank`, NVIDIA's own from the operators down to the firmware, then the
 platform below them.
 

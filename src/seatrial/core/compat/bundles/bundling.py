@@ -1,6 +1,6 @@
 """All files of a bundle, but for the charts that are copied into it.
 
-Law of this file: whoever the deployer is, the values of a release are the same file.
+Law of this file: the values of a release are the same file for every deployer.
 Tests: tests/core/compat/test_bundles.py
 """
 

@@ -4,7 +4,7 @@
     NNN-RELEASE/install.sh         helm upgrade --install, with values.yaml beside it
 
 Law of this file: no script restarts anything, asks nodes or tries again: what has to happen after a release, the hook
-does, in the cluster, whoever the deployer is. Tests: tests/core/compat/test_bundles.py, tests/bundles
+does, in the cluster, with every deployer. Tests: tests/core/compat/test_bundles.py, tests/bundles
 """
 
 from __future__ import annotations
